@@ -1,0 +1,3 @@
+module github.com/minfer-go/minfer/internal/simd/asm
+
+go 1.26
