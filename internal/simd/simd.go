@@ -41,7 +41,7 @@ func (i ISA) String() string {
 
 // A Set is the function table of one instruction set. It is immutable and safe for concurrent use.
 type Set struct {
-	ISA ISA
+	ISA  ISA
 	Vec  // element-wise work, norms, rotary embedding, conversions
 	Attn // attention over KV cells
 	Mat  // packed matrix products
