@@ -62,7 +62,7 @@ func checkProgram(t *testing.T, tm *Team, rng *rand.Rand) {
 	for i := range 60 {
 		n := counts[rng.IntN(len(counts))]
 		cells = append(cells, make([]int, n))
-		lazy := rng.IntN(8) == 0
+		lazy, load := rng.IntN(8) == 0, rng.IntN(3)*1000
 		do := func(w *Worker, task int) {
 			if busy[w.ID].Add(1) != 1 {
 				bad.Add(1)
@@ -77,6 +77,7 @@ func checkProgram(t *testing.T, tm *Team, rng *rand.Rand) {
 			if lazy {
 				runtime.Gosched()
 			}
+			work(load)
 			cells[i][task]++
 			busy[w.ID].Add(-1)
 		}
