@@ -1,0 +1,199 @@
+package sample
+
+import (
+	"math"
+)
+
+// This file holds the stages that look at the whole row, used while no filter
+// has cut it to a list.
+
+// rowFloor is the binary exponent below which a weight relative to the largest
+// is taken as 0: 2^-60 times any vocabulary is far below float32's resolution.
+const rowFloor = -60
+
+// rowBlock is the number of logits whose weights are summed together.
+const rowBlock = 256
+
+// weightRow returns Σ exp((l-top)·scale) over l.
+func weightRow(l []float32, top float32, scale float64) float64 {
+	a, b := float64(scale*invLn2), float64(top)
+	var s0, s1 float64
+	i := 0
+	for ; i+2 <= len(l); i += 2 {
+		if y := float64((float64(l[i]) - b) * a); y > rowFloor {
+			s0 += exp2Fast(y)
+		}
+		if y := float64((float64(l[i+1]) - b) * a); y > rowFloor {
+			s1 += exp2Fast(y)
+		}
+	}
+	if i < len(l) {
+		if y := float64((float64(l[i]) - b) * a); y > rowFloor {
+			s0 += exp2Fast(y)
+		}
+	}
+	return s0 + s1
+}
+
+// entropyRow returns Z = Σ exp x, Σ x exp x and the number of logits above -Inf,
+// for x = l - top.
+func entropyRow(l []float32, top float32) (total, weighted float64, n int) {
+	b := float64(top)
+	for _, v := range l {
+		if v == negInf {
+			continue
+		}
+		n++
+		x := float64(v) - b
+		if y := float64(x * invLn2); y > rowFloor {
+			e := exp2Fast(y)
+			total += e
+			weighted += float64(x * e)
+		}
+	}
+	return total, weighted, n
+}
+
+// deviation returns the standard deviation of the logits above -Inf.
+func deviation(l []float32) float64 {
+	sum, n := 0.0, 0
+	for _, v := range l {
+		if v != negInf {
+			sum += float64(v)
+			n++
+		}
+	}
+	mean, square := sum/float64(n), 0.0
+	for _, v := range l {
+		if v != negInf {
+			d := float64(v) - mean
+			square += float64(d * d)
+		}
+	}
+	return math.Sqrt(square / float64(n))
+}
+
+// Prefix filters take candidates in growing numbers: most often the first is enough.
+const (
+	prefixFirst  = 128
+	prefixGrowth = 16
+)
+
+// topPRow leaves the top-p candidates of a whole row.
+func (s *Sampler) topPRow(l []float32, top float32) {
+	total := weightRow(l, top, 1)
+	want := float64(s.cfg.TopP * total)
+	for n := prefixFirst; ; n *= prefixGrowth {
+		keys, _ := s.sel.top(l, n)
+		s.load(keys)
+		if len(keys) < n || n >= len(l) || s.total() >= want {
+			break
+		}
+	}
+	s.cands = s.cands[:topPCut(s.cands, total, s.cfg.TopP)]
+}
+
+// typicalRow leaves the typical candidates of a whole row; see typical.
+func (s *Sampler) typicalRow(l []float32, top float32) {
+	total, weighted, _ := entropyRow(l, top)
+	mean := weighted / total
+	if s.aux == nil {
+		s.aux = make([]float32, s.vocab)
+	}
+	for i, v := range l {
+		if v == negInf {
+			s.aux[i] = negInf
+		} else {
+			s.aux[i] = -distance(v, float64(top), mean)
+		}
+	}
+	want := float64(s.cfg.TypicalP * total)
+	var kept []key
+	for n, done := prefixFirst, false; !done; n *= prefixGrowth {
+		kept, _ = s.sel.top(s.aux, n)
+		done = len(kept) < n || n >= len(l)
+		sum := 0.0
+		for i, k := range kept {
+			if sum += exp(float64(l[keyID(k)]) - float64(top)); sum > want {
+				kept, done = kept[:i+1], true
+				break
+			}
+		}
+	}
+	for i, k := range kept {
+		kept[i] = makeKey(l[keyID(k)], int(keyID(k)))
+	}
+	s.sel.sort(kept)
+	s.load(kept)
+}
+
+// drawRow runs XTC, the temperature and the draw on a whole row. It draws in
+// the order of ids.
+func (s *Sampler) drawRow(l []float32, top float32) int32 {
+	c := &s.cfg
+	if s.xtcActs() {
+		top = s.xtcRow(l, top)
+	}
+	t := c.Temperature
+	if c.DynatempRange > 0 {
+		if total, weighted, n := entropyRow(l, top); n > 1 {
+			t = s.dynatemp(log(total)-weighted/total, n)
+		}
+		if t == 0 {
+			// The draw that the pipeline promises, whatever it decides.
+			s.rng.next()
+			id, _, _ := argmax(l)
+			return id
+		}
+	}
+	scale := 1 / t
+	s.sums = s.sums[:0]
+	total := 0.0
+	for i := 0; i < len(l); i += rowBlock {
+		sum := weightRow(l[i:min(i+rowBlock, len(l))], top, scale)
+		s.sums = append(s.sums, sum)
+		total += sum
+	}
+	target := float64(s.rng.float64() * total)
+	// The block in which the running sum passes target, then the token in it.
+	sum, at := 0.0, 0
+	for i, w := range s.sums {
+		if w == 0 {
+			continue
+		}
+		at = i
+		if sum+w > target {
+			break
+		}
+		sum += w
+	}
+	last := int32(0)
+	for i := at * rowBlock; i < min((at+1)*rowBlock, len(l)); i++ {
+		w := weightRow(l[i:i+1], top, scale)
+		if w == 0 {
+			continue
+		}
+		last = int32(i)
+		if sum += w; sum > target {
+			break
+		}
+	}
+	return last
+}
+
+// xtcRow drops what XTC drops from a whole row, by patches, and returns the
+// largest logit that is left.
+func (s *Sampler) xtcRow(l []float32, top float32) float32 {
+	floor := log(float64(s.cfg.XTCThreshold * weightRow(l, top, 1)))
+	if floor > 0 {
+		return top
+	}
+	keys := s.sel.from(l, float64(top)+floor)
+	if len(keys) < 2 {
+		return top
+	}
+	for _, k := range keys[:len(keys)-1] {
+		s.patch(l, keyID(k), negInf)
+	}
+	return keyLogit(keys[len(keys)-1])
+}
