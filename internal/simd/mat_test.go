@@ -1,0 +1,493 @@
+package simd
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/minfer-go/minfer/quant"
+)
+
+// matTypes lists the weight types that have a packed form.
+func matTypes() []quant.Type {
+	var types []quant.Type
+	for i := range forms {
+		if forms[i].class != classNone {
+			types = append(types, quant.Type(i))
+		}
+	}
+	return types
+}
+
+// halfFields are the offsets of the binary16 numbers in a block.
+var halfFields = map[quant.Type][]int{
+	quant.Q4_0: {0}, quant.Q4_1: {0, 2}, quant.Q5_0: {0}, quant.Q5_1: {0, 2}, quant.Q8_0: {0}, quant.IQ4_NL: {0},
+	quant.Q2_K: {80, 82}, quant.Q3_K: {108}, quant.Q4_K: {0, 2}, quant.Q5_K: {0, 2}, quant.Q6_K: {208}, quant.IQ4_XS: {0},
+}
+
+// randomBlocks is a random rows × cols matrix as a file has it. Codes are any bytes; scales are finite, one in a dozen
+// an extreme: zero, the least subnormal, the greatest, negative.
+func randomBlocks(rng *rand.Rand, t quant.Type, rows, cols int, extremes bool) []byte {
+	n, err := t.RowBytes(cols)
+	if err != nil {
+		panic(err)
+	}
+	src := make([]byte, rows*n)
+	for i := range src {
+		src[i] = byte(rng.Uint32())
+	}
+	number := func() float32 {
+		if extremes && rng.IntN(12) == 0 {
+			return []float32{0, 0x1p-24, -0x1p-24, 65504, -65504, -1}[rng.IntN(6)]
+		}
+		return float32(rng.NormFloat64()) / 16
+	}
+	for at := 0; at < len(src); at += t.BlockBytes() {
+		block := src[at:]
+		switch t {
+		case quant.F32:
+			putF32(block, number())
+		case quant.F16:
+			put16(block, quant.F32ToF16(number()))
+		case quant.BF16:
+			put16(block, quant.F32ToBF16(number()))
+		case quant.MXFP4:
+			block[0] = 100 + byte(rng.IntN(40))
+			if extremes && rng.IntN(8) == 0 {
+				block[0] = byte(rng.IntN(4))
+			}
+		}
+		for _, field := range halfFields[t] {
+			put16(block[field:], quant.F32ToF16(number()))
+		}
+	}
+	return src
+}
+
+// packed packs a matrix into memory with inaccessible pages around it.
+func packed(t testing.TB, typ quant.Type, src []byte, rows, cols int) *Weight {
+	t.Helper()
+	n, err := PackedBytes(typ, rows, cols)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &Weight{Type: typ, Rows: rows, Cols: cols, Panels: guardAlloc[byte](t, n)}
+	for i := range w.Panels {
+		w.Panels[i] = 0xa5 // Pack must not rely on zeroed memory
+	}
+	Pack(w.Panels, typ, src, rows, cols, 0, Panels(rows)/2)
+	Pack(w.Panels, typ, src, rows, cols, Panels(rows)/2, Panels(rows))
+	return w
+}
+
+// decoded is the matrix as package quant decodes it.
+func decoded(t testing.TB, typ quant.Type, src []byte, rows, cols int) []float32 {
+	t.Helper()
+	out := make([]float32, rows*cols)
+	if err := quant.Decode(typ, out, src); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// shortCols are numbers of columns near the borders of a type's units and spans.
+func shortCols(t quant.Type) []int {
+	switch formOf(t).unit {
+	case floatUnit:
+		return []int{1, 15, 16, 17, 64, 255, 257}
+	case 2 * BlockLen:
+		return []int{32, 64, 96, 1024, 1056, 1088}
+	}
+	return []int{256, 512, 1024, 1280}
+}
+
+func TestPackIsLossless(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, typ := range matTypes() {
+		for _, cols := range shortCols(typ) {
+			for _, rows := range []int{1, 15, 16, 17, 40} {
+				src := randomBlocks(rng, typ, rows, cols, true)
+				w, want := packed(t, typ, src, rows, cols), decoded(t, typ, src, rows, cols)
+				got := guardAlloc[float32](t, cols)
+				for row := range rows {
+					w.DecodeRow(got, row)
+					for i, x := range got {
+						if y := want[row*cols+i]; math.Float32bits(x) != math.Float32bits(y) {
+							t.Fatalf("%s %d×%d: row %d input %d: %v, want %v", typ, rows, cols, row, i, x, y)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// A packed matrix of whole panels and units is no more than 3% larger than the file's, Q3_K apart: its 12 bytes of
+// 6-bit scales become 16.
+func TestPackedSize(t *testing.T) {
+	for _, typ := range matTypes() {
+		got, err := PackedBytes(typ, 1024, 4096)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row, _ := typ.RowBytes(4096)
+		limit := 1.03
+		if typ == quant.Q3_K {
+			limit = 1.04
+		}
+		if ratio := float64(got) / float64(1024*row); ratio > limit {
+			t.Errorf("%s: packed is %.3f of the file's size", typ, ratio)
+		}
+		if got != 64*PanelBytes(typ, 4096) {
+			t.Errorf("%s: %d bytes are not 64 panels of %d", typ, got, PanelBytes(typ, 4096))
+		}
+	}
+}
+
+func TestPackedBytesErrors(t *testing.T) {
+	for _, c := range []struct {
+		typ        quant.Type
+		rows, cols int
+		want       error
+	}{
+		{quant.Q4_0, 16, 33, ErrShape},
+		{quant.Q4_0, 0, 32, ErrShape},
+		{quant.Q4_0, 16, 0, ErrShape},
+		{quant.Q4_0, -1, 32, ErrShape},
+		{quant.Q4_0, 16, -32, ErrShape},
+		{quant.Q4_K, 16, 128, ErrShape},
+		{quant.F32, math.MaxInt, 16, ErrShape},
+		{quant.F32, 16, math.MaxInt, ErrShape},
+		{quant.F32, 16, maxPanelBytes / 64, ErrShape},
+		{quant.Q6_K, math.MaxInt - 15, 256, ErrShape},
+		{quant.Q8_K, 16, 256, ErrType},
+		{quant.I8, 16, 256, ErrType},
+		{quant.Type(4000000000), 16, 256, ErrType},
+		{noType, 16, 256, ErrType},
+	} {
+		if n, err := PackedBytes(c.typ, c.rows, c.cols); !errors.Is(err, c.want) {
+			t.Errorf("%s %d×%d: %d, %v, want %v", c.typ, c.rows, c.cols, n, err, c.want)
+		}
+	}
+	if n, err := PackedBytes(quant.F32, 16, maxPanelBytes/64-floatUnit); err != nil || n > maxPanelBytes {
+		t.Errorf("the widest panel: %d, %v", n, err)
+	}
+}
+
+// randomActs is tokens × cols activations; some blocks are zero, huge or tiny.
+func randomActs(rng *rand.Rand, tokens, cols int) []float32 {
+	x := make([]float32, tokens*cols)
+	scale := 1.0
+	for i := range x {
+		if i%BlockLen == 0 {
+			scale = []float64{1, 1, 1, 1, 1, 0.01, 30, 1e-3, 0, 1e4}[rng.IntN(10)]
+		}
+		x[i] = float32(scale * rng.NormFloat64())
+	}
+	return x
+}
+
+// stored returns x as the activations of set m.
+func stored(t testing.TB, m *Mat, kind ActsKind, x []float32, tokens, cols int) *Acts {
+	t.Helper()
+	buf := guardAlloc[byte](t, m.ActsBytes(kind, cols, tokens))
+	for i := range buf {
+		buf[i] = 0x5a
+	}
+	a := m.Acts(buf, kind, cols, tokens)
+	row := guardAlloc[float32](t, cols)
+	for token := range tokens {
+		copy(row, x[token*cols:])
+		m.SetRow(&a, token, row)
+	}
+	return &a
+}
+
+// rounded replaces x by the values that its quantized form has.
+func rounded(x []float32) []float64 {
+	out := make([]float64, len(x))
+	for at := 0; at < len(x); at += BlockLen {
+		var q [BlockLen]byte
+		d, _, _ := quantizeBlock(&q, (*[BlockLen]float32)(x[at:]))
+		for i, code := range q {
+			out[at+i] = float64(d) * float64(int8(code))
+		}
+	}
+	return out
+}
+
+const canary = float32(-12345.5)
+
+// product is MatMul into memory between inaccessible pages; rows of dst are longer than the matrix, and what lies
+// between must keep its value.
+func product(t testing.TB, s *Set, w *Weight, a *Acts) []float32 {
+	t.Helper()
+	stride := w.Rows + 3
+	dst := guardAlloc[float32](t, (a.Tokens-1)*stride+w.Rows)
+	for i := range dst {
+		dst[i] = canary
+	}
+	half := Panels(w.Rows) / 2
+	s.MatMul(dst, stride, w, a, 0, half)
+	s.MatMul(dst, stride, w, a, half, Panels(w.Rows))
+	out := make([]float32, a.Tokens*w.Rows)
+	for i, v := range dst {
+		if token, row := i/stride, i%stride; row < w.Rows {
+			out[token*w.Rows+row] = v
+		} else if v != canary {
+			t.Fatalf("%s %s %d×%d, %d tokens: wrote behind row %d of token %d", s.ISA, w.Type, w.Rows, w.Cols, a.Tokens, row, token)
+		}
+	}
+	return out
+}
+
+// The product of every type, near the borders of panels, units, spans and groups, against float64 sums.
+func TestMatMul(t *testing.T) {
+	eachSet(t, func(t *testing.T, s *Set) {
+		rng := rand.New(rand.NewPCG(3, 4))
+		for _, typ := range matTypes() {
+			for _, cols := range shortCols(typ) {
+				for _, rows := range []int{1, 16, 33, 16*6 + 5} {
+					src := randomBlocks(rng, typ, rows, cols, false)
+					w, values := packed(t, typ, src, rows, cols), decoded(t, typ, src, rows, cols)
+					for _, tokens := range []int{1, 2, 5, 12, 13, 26} {
+						if rows > 33 && tokens > 2 {
+							continue
+						}
+						x := randomActs(rng, tokens, cols)
+						a := stored(t, &s.Mat, KindFor(typ), x, tokens, cols)
+						got := product(t, s, w, a)
+						checkProductValues(t, fmt.Sprintf("%s %d×%d, %d tokens", typ, rows, cols, tokens), a.Kind, values, x, got, cols, tokens)
+					}
+				}
+			}
+		}
+	})
+}
+
+func checkProductValues(t *testing.T, name string, kind ActsKind, w, x, got []float32, cols, tokens int) {
+	t.Helper()
+	var exact []float64
+	if kind == ActsQ8 {
+		exact = rounded(x)
+	} else {
+		exact = make([]float64, len(x))
+		for i, v := range x {
+			exact[i] = float64(v)
+		}
+	}
+	rows := len(w) / cols
+	for token := range tokens {
+		for row := range rows {
+			var sum, size float64
+			for i := range cols {
+				p := float64(w[row*cols+i]) * exact[token*cols+i]
+				sum += p
+				size += math.Abs(p)
+			}
+			// Minima and offsets cancel: codes are up to 16 times the values that remain.
+			if g := float64(got[token*rows+row]); !(math.Abs(g-sum) <= 4e-6*size+1e-30) {
+				t.Fatalf("%s: token %d row %d: %v, want %v (sum of magnitudes %v)", name, token, row, g, sum, size)
+			}
+		}
+	}
+}
+
+// The bits of an output do not depend on the number of tokens.
+func TestMatMulBatchBits(t *testing.T) {
+	eachSet(t, func(t *testing.T, s *Set) {
+		rng := rand.New(rand.NewPCG(5, 6))
+		const rows, most = 21, 40
+		for _, typ := range matTypes() {
+			cols := 1280
+			if KindFor(typ) == ActsF32 {
+				cols = 300
+			}
+			w := packed(t, typ, randomBlocks(rng, typ, rows, cols, true), rows, cols)
+			x := randomActs(rng, most, cols)
+			single := make([]float32, 0, most*rows)
+			for token := range most {
+				a := stored(t, &s.Mat, KindFor(typ), x[token*cols:(token+1)*cols], 1, cols)
+				single = append(single, product(t, s, w, a)...)
+			}
+			for tokens := 2; tokens <= most; tokens++ {
+				got := product(t, s, w, stored(t, &s.Mat, KindFor(typ), x, tokens, cols))
+				for i, v := range got {
+					if math.Float32bits(v) != math.Float32bits(single[i]) {
+						t.Fatalf("%s, %d tokens: token %d row %d: %v, alone %v", typ, tokens, i/rows, i%rows, v, single[i])
+					}
+				}
+			}
+		}
+	})
+}
+
+// Activations that are not finite make the outputs of their token NaN, and no other's.
+func TestMatMulNotFinite(t *testing.T) {
+	eachSet(t, func(t *testing.T, s *Set) {
+		rng := rand.New(rand.NewPCG(7, 8))
+		const rows, cols, tokens = 16, 256, 5
+		for _, typ := range matTypes() {
+			w := packed(t, typ, randomBlocks(rng, typ, rows, cols, false), rows, cols)
+			for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))} {
+				x := randomActs(rng, tokens, cols)
+				clean := product(t, s, w, stored(t, &s.Mat, KindFor(typ), x, tokens, cols))
+				x[2*cols+77] = bad
+				got := product(t, s, w, stored(t, &s.Mat, KindFor(typ), x, tokens, cols))
+				for i, v := range got {
+					if i/rows == 2 && KindFor(typ) == ActsQ8 && v == v || i/rows != 2 && v != clean[i] {
+						t.Fatalf("%s: token %d row %d: %v", typ, i/rows, i%rows, v)
+					}
+				}
+			}
+		}
+	})
+}
+
+// quantize of every set equals the portable one to the bit, in groups of every width and place.
+func TestQuantize(t *testing.T) {
+	eachSet(t, func(t *testing.T, s *Set) {
+		rng := rand.New(rand.NewPCG(9, 10))
+		for _, cols := range []int{32, 64, 96, 544} {
+			x := randomActs(rng, 1, cols)
+			x[3] = 1e5
+			records, _ := actsRecords(ActsQ8, cols)
+			check := func(what string) {
+				for width := 1; width <= maxTile; width++ {
+					for slot := range width {
+						got := guardAlloc[byte](t, records*width*q8Record)
+						want := make([]byte, len(got))
+						for i := range got {
+							got[i], want[i] = 0x77, 0x77
+						}
+						s.quantize(got, width, slot, guarded(t, x))
+						quantizeGeneric(want, width, slot, x)
+						for i := range got {
+							if got[i] != want[i] {
+								t.Fatalf("%s, %d columns: width %d slot %d: byte %d is %#x, want %#x", what, cols, width, slot, i, got[i], want[i])
+							}
+						}
+					}
+				}
+			}
+			check("random")
+			for _, peak := range []float32{0, 0x1p-149, minPeak, math.Nextafter32(minPeak, 0), math.MaxFloat32, 127, 254} {
+				for i := range x {
+					// Ties at every half for a peak of 127.
+					x[i] = peak * float32(i-16) / 32
+				}
+				x[5] = -peak
+				check(fmt.Sprint("peak ", peak))
+			}
+			for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), -float32(math.NaN())} {
+				x[cols-1] = bad
+				check(fmt.Sprint("with ", bad))
+			}
+		}
+	})
+}
+
+func TestQuantizeBlockProperties(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 12))
+	for range 2000 {
+		var x [BlockLen]float32
+		for i := range x {
+			x[i] = float32(rng.NormFloat64() * math.Exp2(float64(rng.IntN(60)-30)))
+		}
+		var q [BlockLen]byte
+		d, low, high := quantizeBlock(&q, &x)
+		var sums [2]int32
+		for i, code := range q {
+			c := int8(code)
+			sums[i/16] += int32(c)
+			if c == -128 {
+				t.Fatalf("code -128 for %v", x)
+			}
+			if e := math.Abs(float64(x[i]) - float64(d)*float64(c)); e > 0.5001*float64(d) {
+				t.Fatalf("%v becomes %v × %d", x[i], d, c)
+			}
+		}
+		if sums[0] != low || sums[1] != high {
+			t.Fatalf("sums %d %d, want %v", low, high, sums)
+		}
+	}
+}
+
+func TestMatMulReference(t *testing.T) {
+	rng := rand.New(rand.NewPCG(13, 14))
+	s := Best()
+	const rows, tokens = 35, 3
+	for _, typ := range matTypes() {
+		cols := shortCols(typ)[2]
+		src := randomBlocks(rng, typ, rows, cols, false)
+		w, values := packed(t, typ, src, rows, cols), decoded(t, typ, src, rows, cols)
+		x := randomActs(rng, tokens, cols)
+		got := make([]float32, tokens*rows)
+		s.MatMulReference(got, rows, w, x, tokens, 0, 1)
+		s.MatMulReference(got, rows, w, x, tokens, 1, Panels(rows))
+		checkProductValues(t, typ.String(), ActsF32, values, x, got, cols, tokens)
+	}
+}
+
+// The bounds that protect the kernels.
+func TestMatMulChecks(t *testing.T) {
+	const rows, cols = 32, 64
+	m := &Best().Mat
+	w := packed(t, quant.Q4_0, make([]byte, rows*36), rows, cols)
+	acts := func(kind ActsKind, cols int) *Acts {
+		a := m.Acts(make([]byte, m.ActsBytes(kind, cols, 2)), kind, cols, 2)
+		return &a
+	}
+	good := acts(ActsQ8, cols)
+	for _, c := range []struct {
+		name  string
+		w     *Weight
+		a     *Acts
+		dst   int
+		panel int
+	}{
+		{"short dst", w, good, 2*rows - 1, 2},
+		{"panel", w, good, 2 * rows, 3},
+		{"kind", w, acts(ActsF32, cols), 2 * rows, 2},
+		{"columns", w, acts(ActsQ8, cols+32), 2 * rows, 2},
+		{"panels", &Weight{quant.Q4_0, rows, cols, w.Panels[64:]}, good, 2 * rows, 2},
+		{"type", &Weight{quant.Q8_K, rows, cols, w.Panels}, good, 2 * rows, 2},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", c.name)
+				}
+			}()
+			m.MatMul(make([]float32, c.dst), rows, c.w, c.a, 0, c.panel)
+		}()
+	}
+	m.MatMul(make([]float32, 2*rows), rows, w, good, 0, 2)
+}
+
+// The steady state allocates nothing.
+func TestMatMulAllocs(t *testing.T) {
+	eachSet(t, func(t *testing.T, s *Set) {
+		const rows, cols = 64, 256
+		for _, typ := range []quant.Type{quant.Q4_0, quant.Q4_K, quant.F16} {
+			w := packed(t, typ, randomBlocks(rand.New(rand.NewPCG(1, 1)), typ, rows, cols, false), rows, cols)
+			x := make([]float32, cols)
+			for _, tokens := range []int{1, 20} {
+				buf := make([]byte, s.ActsBytes(KindFor(typ), cols, tokens))
+				dst := make([]float32, tokens*rows)
+				n := testing.AllocsPerRun(20, func() {
+					a := s.Acts(buf, KindFor(typ), cols, tokens)
+					for token := range tokens {
+						s.SetRow(&a, token, x)
+					}
+					s.MatMul(dst, rows, w, &a, 0, 4)
+				})
+				if n != 0 {
+					t.Errorf("%s, %d tokens: %v allocations", typ, tokens, n)
+				}
+			}
+		}
+	})
+}
