@@ -76,7 +76,9 @@ type AttnScratch struct {
 	sum    []float32 // [queries][KVTile] partial sums
 	floats []float32 // two parts
 
-	tile attnTile
+	block attnView
+	tile  attnTile
+	lanes [KVTile]int32
 }
 
 // NewAttnScratch allocates scratch for jobs with up to queries queries (rows times heads) and heads of headDim.
@@ -94,6 +96,18 @@ func AttnScratchBytes(queries, headDim int) int {
 	return 4 * (2*attnBlock*headDim + attnQueries*attnBlock + queries*KVTile + 2*AttnPartLen(queries, headDim))
 }
 
+// An attnView is where the keys and values of a block are: brought together as float32 in the scratch, or, for sets that
+// read them where they are stored, in the layer.
+type attnView struct {
+	hd   int
+	k, v []float32 // as in AttnScratch; nil where the layer's are read
+
+	layerK, layerV []byte          // the region of the KV head, in stored type
+	half           bool            // it is KVF16
+	tiles          [blockTiles]int // byte offset of each tile of the block in layerK
+	cells          []int32         // cell of each position of the block, a row of layerV
+}
+
 // An attnTile is what the kernels share about the queries of one pass over a block.
 type attnTile struct {
 	n      int                  // queries
@@ -106,39 +120,51 @@ type attnTile struct {
 // called concurrently with distinct scratch and parts.
 type Attn struct {
 	kern attnKernels
+	odd  *attnKernels // for heads that are no multiple of 16; nil: the same
 }
 
-// attnKernels are the inner loops. hd is the head dimension; a block's keys and values lie in position order as in
-// AttnScratch. Positions of the block that no query of the tile attends to may hold anything.
+// attnKernels are the inner loops. Positions of the block that no query of the tile attends to may hold anything.
 type attnKernels struct {
-	// queries is how many queries share a pass when there are many.
-	queries int
-	// gatherK and gatherV bring the positions from, from+1, ... of a block to float32 in position order; cells[p] is the
-	// cell of position p of the block, and len(cells) their end.
-	gatherK func(dst []float32, l *KVLayer, head int, cells []int32, from int)
-	gatherV func(dst []float32, l *KVLayer, head int, cells []int32, from int)
+	// queries is how many queries share a pass when there are many, small how many may when they all fit in one.
+	queries, small int
+	// load prepares the view of the positions at+from <= p < at+to of a job; nq is how many queries will use it.
+	load func(s *AttnScratch, job *AttnJob, at, from, to, nq int)
 	// scores: s[i][p] = q_i · key_p, a chain of additions over d in order; s is [t.n][attnBlock].
-	scores func(s, k, q []float32, t *attnTile, hd int)
+	scores func(s, q []float32, b *attnView, t *attnTile)
 	// softmax turns scores into exp(score·scale - max) with the new running maximum, 0 outside of [lo, hi), adds them to
 	// the KVTile partial sums of each query and sets t.alpha to exp(old max - new max). m is [t.n], sum [t.n][KVTile].
 	softmax func(s, m, sum []float32, t *attnTile, scale float32)
-	// values: acc[i][d] = acc[i][d]·alpha[i] + Σ p[i][j]·v[j][d] for j from lo up to hi in order; acc is [n][hd], p [n][attnBlock].
-	values func(acc, alpha, p, v []float32, n, lo, hi, hd int)
+	// values: acc[i][d] = acc[i][d]·alpha[i] + Σ p[i][j]·v[j][d] for j from lo up to hi > lo in order; acc is
+	// [n][headDim], p [n][attnBlock].
+	values func(acc, alpha, p []float32, b *attnView, n, lo, hi int)
 	// axpby: acc = acc·a + x·b.
 	axpby func(acc, x []float32, a, b float32)
 	scale func(dst, x []float32, s float32)
 }
 
-func attnFor(isa ISA) Attn {
-	a := Attn{kern: attnKernels{
+func genericAttn() attnKernels {
+	return attnKernels{
 		queries: 6,
-		gatherK: gatherKGeneric,
-		gatherV: gatherVGeneric,
+		small:   7,
+		load:    loadGeneric,
 		scores:  scoresGeneric,
 		softmax: softmaxGeneric,
 		values:  valuesGeneric,
 		axpby:   axpbyGeneric,
 		scale:   scaleGeneric,
-	}}
+	}
+}
+
+func attnFor(isa ISA) Attn {
+	a := Attn{kern: genericAttn()}
+	accelerateAttn(isa, &a)
 	return a
+}
+
+// kernels chooses by head dimension, which is the same for every job of a model.
+func (a *Attn) kernels(headDim int) *attnKernels {
+	if headDim%KVTile != 0 && a.odd != nil {
+		return a.odd
+	}
+	return &a.kern
 }

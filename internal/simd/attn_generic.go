@@ -2,6 +2,15 @@ package simd
 
 import "math"
 
+func loadGeneric(s *AttnScratch, job *AttnJob, at, from, to, _ int) {
+	cells := job.Cells[at : at+to]
+	gatherKGeneric(s.k, job.KV, job.KVHead, cells, from)
+	gatherVGeneric(s.v, job.KV, job.KVHead, cells, from)
+	s.block.hd, s.block.k, s.block.v = job.KV.HeadDim, s.k, s.v
+}
+
+// gatherKGeneric and gatherVGeneric bring the positions from, from+1, ... of a block to float32 in position order;
+// cells[p] is the cell of position p of the block, and len(cells) their end.
 func gatherKGeneric(dst []float32, l *KVLayer, head int, cells []int32, from int) {
 	hd, stride := l.HeadDim, l.keyStride()
 	for p := from; p < len(cells); p++ {
@@ -23,7 +32,8 @@ func gatherVGeneric(dst []float32, l *KVLayer, head int, cells []int32, from int
 	}
 }
 
-func scoresGeneric(s, k, q []float32, t *attnTile, hd int) {
+func scoresGeneric(s, q []float32, b *attnView, t *attnTile) {
+	hd, k := b.hd, b.k
 	for i := range t.n {
 		qi := q[t.q[i] : t.q[i]+hd]
 		for tile := range blockTiles {
@@ -69,7 +79,8 @@ func softmaxGeneric(s, m, sum []float32, t *attnTile, scale float32) {
 	}
 }
 
-func valuesGeneric(acc, alpha, p, v []float32, n, lo, hi, hd int) {
+func valuesGeneric(acc, alpha, p []float32, b *attnView, n, lo, hi int) {
+	hd, v := b.hd, b.v
 	for i := range n {
 		out := acc[i*hd : (i+1)*hd]
 		for d := range out {

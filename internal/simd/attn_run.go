@@ -36,14 +36,16 @@ func foldTile(x []float32) float32 {
 
 // block folds the positions at+from <= p < at+to into the part, for every query.
 func (a *Attn) block(part AttnPart, job *AttnJob, at, from, to int, s *AttnScratch) {
-	cells := job.Cells[at : at+to]
-	a.kern.gatherK(s.k, job.KV, job.KVHead, cells, from)
-	a.kern.gatherV(s.v, job.KV, job.KVHead, cells, from)
-	nq := job.Rows * job.Heads
+	kern, nq := a.kernels(job.KV.HeadDim), job.Rows*job.Heads
+	kern.load(s, job, at, from, to, nq)
+	most := kern.queries
+	if nq <= kern.small {
+		most = kern.small
+	}
 	for q := 0; q < nq; {
-		n := tileLen(nq-q, a.kern.queries)
+		n := tileLen(nq-q, most)
 		if s.tile.set(job, at, q, n) {
-			a.tile(part, job, q, s)
+			kern.tile(part, job, q, s)
 		}
 		q += n
 	}
@@ -75,11 +77,11 @@ func (t *attnTile) set(job *AttnJob, at, q, n int) bool {
 	return used
 }
 
-// tile folds the gathered block into the queries of s.tile, which start at query q of the part.
-func (a *Attn) tile(part AttnPart, job *AttnJob, q int, s *AttnScratch) {
+// tile folds the block of s into the queries of s.tile, which start at query q of the part.
+func (kern *attnKernels) tile(part AttnPart, job *AttnJob, q int, s *AttnScratch) {
 	t, hd := &s.tile, job.KV.HeadDim
-	a.kern.scores(s.score, s.k, job.Q, t, hd)
-	a.kern.softmax(s.score, part.Max[q:q+t.n], s.sum[q*KVTile:(q+t.n)*KVTile], t, job.Scale)
+	kern.scores(s.score, job.Q, &s.block, t)
+	kern.softmax(s.score, part.Max[q:q+t.n], s.sum[q*KVTile:(q+t.n)*KVTile], t, job.Scale)
 
 	// Every query goes through its own positions in order and no others, so that a row never depends on what lies in
 	// positions that only its neighbours see. The common range goes through all queries at once.
@@ -90,26 +92,27 @@ func (a *Attn) tile(part AttnPart, job *AttnJob, q int, s *AttnScratch) {
 	}
 	if lo >= hi {
 		for i := range t.n {
-			a.single(acc, s, i, t.lo[i], t.hi[i], hd)
+			kern.single(acc, s, i, t.lo[i], t.hi[i])
 		}
 		return
 	}
 	for i := range t.n {
-		a.single(acc, s, i, t.lo[i], lo, hd)
+		kern.single(acc, s, i, t.lo[i], lo)
 	}
-	a.kern.values(acc, t.alpha[:], s.score, s.v, t.n, int(lo), int(hi), hd)
+	kern.values(acc, t.alpha[:], s.score, &s.block, t.n, int(lo), int(hi))
 	for i := range t.n {
 		t.alpha[i] = 1
-		a.single(acc, s, i, hi, t.hi[i], hd)
+		kern.single(acc, s, i, hi, t.hi[i])
 	}
 }
 
 // single adds the values at lo <= p < hi to query i of the tile alone.
-func (a *Attn) single(acc []float32, s *AttnScratch, i int, lo, hi int32, hd int) {
+func (kern *attnKernels) single(acc []float32, s *AttnScratch, i int, lo, hi int32) {
 	if lo >= hi {
 		return
 	}
-	a.kern.values(acc[i*hd:(i+1)*hd], s.tile.alpha[i:], s.score[i*attnBlock:], s.v, 1, int(lo), int(hi), hd)
+	hd := s.block.hd
+	kern.values(acc[i*hd:(i+1)*hd], s.tile.alpha[i:], s.score[i*attnBlock:], &s.block, 1, int(lo), int(hi))
 	s.tile.alpha[i] = 1
 }
 
@@ -124,6 +127,7 @@ func (a *Attn) AttnMerge(dst []float32, stride int, job *AttnJob, parts []AttnPa
 
 // combine folds the part of a later chunk into that of the chunks before it. An empty side leaves the other as it is.
 func (a *Attn) combine(into, next AttnPart, hd int) {
+	kern := a.kernels(hd)
 	for q, sum := range next.Sum {
 		if sum == 0 {
 			continue
@@ -138,13 +142,14 @@ func (a *Attn) combine(into, next AttnPart, hd int) {
 		f, g := exp32(into.Max[q]-m), exp32(next.Max[q]-m)
 		into.Sum[q] = float32(into.Sum[q]*f) + float32(sum*g)
 		into.Max[q] = m
-		a.kern.axpby(acc, x, f, g)
+		kern.axpby(acc, x, f, g)
 	}
 }
 
 // finish divides by the sums.
 func (a *Attn) finish(dst []float32, stride int, job *AttnJob, part AttnPart) {
 	hd := job.KV.HeadDim
+	kern := a.kernels(hd)
 	for r := range job.Rows {
 		for h := range job.Heads {
 			q := r*job.Heads + h
@@ -153,7 +158,7 @@ func (a *Attn) finish(dst []float32, stride int, job *AttnJob, part AttnPart) {
 				clear(out)
 				continue
 			}
-			a.kern.scale(out, part.Acc[q*hd:(q+1)*hd], 1/part.Sum[q])
+			kern.scale(out, part.Acc[q*hd:(q+1)*hd], 1/part.Sum[q])
 		}
 	}
 }

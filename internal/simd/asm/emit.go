@@ -59,7 +59,6 @@ func (f *File) Func(name, params, doc string) *Func {
 		fn.args[id] = fmt.Sprintf("%s+%d(FP)", id, offset)
 		offset += size
 	}
-	offset = (offset + 7) / 8 * 8
 	fmt.Fprintf(&f.decl, "\n// %s\n//\n//go:noescape\nfunc %s(%s)\n", strings.ReplaceAll(doc, "\n", "\n// "), name, params)
 	fmt.Fprintf(&f.asm, "\n// func %s(%s)\nTEXT ·%s(SB), NOSPLIT|NOFRAME, $0-%d\n", name, params, name, offset)
 	return fn

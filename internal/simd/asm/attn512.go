@@ -1,0 +1,398 @@
+package main
+
+import "fmt"
+
+func init() {
+	generators = append(generators, generator{base: "attn_avx512_amd64", tags: "amd64 && !purego", emit: func(f *File) {
+		for _, half := range []bool{false, true} {
+			emitScores512(f, half)
+			emitValues512(f, half)
+			emitGatherTile512(f, half)
+		}
+		emitSoftmax512(f)
+		emitAxpby512(f)
+	}})
+}
+
+// attnMax is the most queries that one pass takes; blockLen the positions of a block.
+const (
+	attnMax  = 7
+	blockLen = 64
+)
+
+// typeName is the stored type as it appears in function names.
+func typeName(half bool) string {
+	if half {
+		return "F16"
+	}
+	return "F32"
+}
+
+// loadWide loads 16 stored elements as float32.
+func (f *Func) loadWide(half bool, mem, z string) {
+	if half {
+		f.Op("VCVTPH2PS", mem, z)
+	} else {
+		f.Op("VMOVUPS", mem, z)
+	}
+}
+
+// elem is the size of a stored element.
+func elem(half bool) int {
+	if half {
+		return 2
+	}
+	return 4
+}
+
+// qRegs hold the query pointers of the score kernels, tileRegs the pointers to the block's four tiles of keys.
+var (
+	qRegs    = []string{"SI", "DI", "R8", "R9", "R10", "R11", "R12"}
+	tileRegs = []string{"AX", "BX", "CX", "DX"}
+)
+
+// scorePointers sets the tile pointers.
+func (f *Func) tilePointers() {
+	f.Load("koff", "R13")
+	f.Load("k", "R15")
+	for t, r := range tileRegs {
+		f.Op("MOVQ", Mem("R13", 8*t), r)
+		f.Op("ADDQ", "R15", r)
+	}
+}
+
+// queryPointers sets the first n query pointers.
+func (f *Func) queryPointers(n int) {
+	f.Load("qoff", "R13")
+	f.Load("q", "R14")
+	for i := range n {
+		f.Op("MOVQ", Mem("R13", 8*i), "R15")
+		f.Op("LEAQ", MemIdx("R14", "R15", 4, 0), qRegs[i])
+	}
+}
+
+// dispatch jumps to the label of the parameter n in 1..most and returns the labels, indexed by n.
+func (f *Func) dispatch(most int) []string {
+	labels := make([]string, most+1)
+	f.Load("n", "R15")
+	for n := 1; n <= most; n++ {
+		labels[n] = f.NewLabel(fmt.Sprintf("n%d_", n))
+		f.Op("CMPQ", "R15", Imm(n))
+		f.Op("JEQ", labels[n])
+	}
+	f.Ret()
+	return labels
+}
+
+func emitScores512(f *File, half bool) {
+	name := "attnScores" + typeName(half) + "AVX512"
+	fn := f.Func(name, "s *float32, k *byte, q *float32, koff *int, qoff *int, n int, hd int",
+		name+" stores the scores of n <= 7 queries, hd a multiple of 16, against a block: s [n][64]. koff gives the byte offsets\n"+
+			"of the block's four tiles from k, qoff the element offsets of the queries from q.")
+	fn.tilePointers()
+	labels := fn.dispatch(attnMax)
+	const unroll = 4
+	step := 16 * elem(half)
+	for n := 1; n <= attnMax; n++ {
+		fn.Label(labels[n])
+		fn.queryPointers(n)
+		fn.Load("hd", "R13")
+		acc := func(i, t int) string { return Z(4*i + t) }
+		for i := range 4 * n {
+			fn.Op("VPXORD", Z(i), Z(i), Z(i))
+		}
+		loop := fn.NewLabel("loop")
+		fn.Label(loop)
+		for u := range unroll {
+			key := func(t int) string { return Z(4*n + t) }
+			for t, r := range tileRegs {
+				fn.loadWide(half, Mem(r, u*step), key(t))
+			}
+			for i := range n {
+				if 4*n+4+1 > 31 { // no register is left for the query's element
+					for t := range 4 {
+						fn.Op("VFMADD231PS.BCST", Mem(qRegs[i], 4*u), key(t), acc(i, t))
+					}
+					continue
+				}
+				b := Z(30 + i%2)
+				if 4*n+4 > 30 {
+					b = Z(31)
+				}
+				fn.Op("VBROADCASTSS", Mem(qRegs[i], 4*u), b)
+				for t := range 4 {
+					fn.Op("VFMADD231PS", b, key(t), acc(i, t))
+				}
+			}
+		}
+		for _, r := range tileRegs {
+			fn.Op("ADDQ", Imm(unroll*step), r)
+		}
+		for i := range n {
+			fn.Op("ADDQ", Imm(unroll*4), qRegs[i])
+		}
+		fn.Op("SUBQ", Imm(unroll), "R13")
+		fn.Op("JNZ", loop)
+		fn.Load("s", "R13")
+		for i := range n {
+			for t := range 4 {
+				fn.Op("VMOVUPS", acc(i, t), Mem("R13", 4*blockLen*i+64*t))
+			}
+		}
+		fn.Op("VZEROUPPER")
+		fn.Ret()
+	}
+}
+
+func emitValues512(f *File, half bool) {
+	name := "attnValues" + typeName(half) + "AVX512"
+	fn := f.Func(name, "acc *float32, alpha *float32, p *float32, v *byte, cells *int32, n int, count int, hd int",
+		name+" scales the n <= 7 rows of acc [n][hd] by alpha and adds p[i][j] times the value row cells[j] of v, for j < count in\n"+
+			"order; the rows of p are 64 apart. hd is a multiple of 16, count at least 1.")
+	fn.Load("acc", "DI")
+	fn.Load("v", "SI")
+	fn.Load("hd", "CX")
+	fn.Op("MOVQ", "CX", "DX")
+	fn.Op("SHLQ", Imm(2), "DX") // bytes of a row of acc
+	fn.Op("MOVQ", "CX", "BX")
+	shift := 2
+	if half {
+		shift = 1
+	}
+	fn.Op("SHLQ", Imm(shift), "BX") // bytes of a value row
+	labels := fn.dispatch(attnMax)
+	for n := 1; n <= attnMax; n++ {
+		fn.Label(labels[n])
+		widths := []int{4, 2, 1}
+		if n <= 3 {
+			widths = []int{8, 4, 2, 1}
+		}
+		for w, width := range widths {
+			slice, next := fn.NewLabel("slice"), fn.NewLabel("next")
+			fn.Label(slice)
+			fn.Op("CMPQ", "CX", Imm(16*width))
+			fn.Op("JLT", next)
+			fn.valuesSlice512(half, n, width)
+			fn.Op("ADDQ", Imm(64*width), "DI")
+			fn.Op("ADDQ", Imm(16*elem(half)*width), "SI")
+			fn.Op("SUBQ", Imm(16*width), "CX")
+			if w == 0 {
+				fn.Op("JMP", slice)
+			}
+			fn.Label(next)
+		}
+		fn.Op("VZEROUPPER")
+		fn.Ret()
+	}
+}
+
+// valuesSlice512 does n rows of 16·width elements at DI (acc) and SI (values).
+func (f *Func) valuesSlice512(half bool, n, width int) {
+	acc := func(i, t int) string { return Z(width*i + t) }
+	spare := width * n // registers from here on are free
+	f.Load("alpha", "R8")
+	f.Op("MOVQ", "DI", "R9")
+	for i := range n {
+		f.Op("VBROADCASTSS", Mem("R8", 4*i), Z(31))
+		for t := range width {
+			f.Op("VMULPS", Mem("R9", 64*t), Z(31), acc(i, t))
+		}
+		if i < n-1 {
+			f.Op("ADDQ", "DX", "R9")
+		}
+	}
+	f.Load("p", "R8")
+	f.Load("cells", "R10")
+	f.Load("count", "R11")
+	loop := f.NewLabel("loop")
+	f.Label(loop)
+	f.Op("MOVLQSX", Mem("R10", 0), "R12")
+	f.Op("IMULQ", "BX", "R12")
+	f.Op("ADDQ", "SI", "R12")
+	if n <= 3 { // the weights stay in registers, values pass through one by one
+		for i := range n {
+			f.Op("VBROADCASTSS", Mem("R8", 4*blockLen*i), Z(29+i))
+		}
+		for t := range width {
+			v := Z(spare + t%(29-spare))
+			f.loadWide(half, Mem("R12", 16*elem(half)*t), v)
+			for i := range n {
+				f.Op("VFMADD231PS", Z(29+i), v, acc(i, t))
+			}
+		}
+	} else {
+		for t := range width {
+			f.loadWide(half, Mem("R12", 16*elem(half)*t), Z(spare+t))
+		}
+		for i := range n {
+			if width == 1 || spare+width > 31 {
+				for t := range width {
+					f.Op("VFMADD231PS.BCST", Mem("R8", 4*blockLen*i), Z(spare+t), acc(i, t))
+				}
+				continue
+			}
+			f.Op("VBROADCASTSS", Mem("R8", 4*blockLen*i), Z(31))
+			for t := range width {
+				f.Op("VFMADD231PS", Z(31), Z(spare+t), acc(i, t))
+			}
+		}
+	}
+	f.Op("ADDQ", Imm(4), "R8")
+	f.Op("ADDQ", Imm(4), "R10")
+	f.Op("SUBQ", Imm(1), "R11")
+	f.Op("JNZ", loop)
+	f.Op("MOVQ", "DI", "R9")
+	for i := range n {
+		for t := range width {
+			f.Op("VMOVUPS", acc(i, t), Mem("R9", 64*t))
+		}
+		if i < n-1 {
+			f.Op("ADDQ", "DX", "R9")
+		}
+	}
+}
+
+func emitGatherTile512(f *File, half bool) {
+	name := "attnGatherTile" + typeName(half) + "AVX512"
+	fn := f.Func(name, "dst *float32, src *byte, lanes *int32, mask int, hd int",
+		name+" moves lanes of one tile of keys to another as float32: dst[d][i] = src[d][lanes[i]] for the bits i of mask.")
+	fn.Load("dst", "DI")
+	fn.Load("src", "SI")
+	fn.Load("lanes", "AX")
+	fn.Load("mask", "BX")
+	fn.Load("hd", "CX")
+	fn.Op("KMOVW", "BX", "K1")
+	fn.Op("VMOVDQU32", Mem("AX", 0), Z(0))
+	loop := fn.NewLabel("loop")
+	fn.Label(loop)
+	fn.loadWide(half, Mem("SI", 0), Z(1))
+	fn.Op("VPERMPS", Z(1), Z(0), Z(2))
+	fn.Op("VMOVUPS", Z(2), "K1", Mem("DI", 0))
+	fn.Op("ADDQ", Imm(16*elem(half)), "SI")
+	fn.Op("ADDQ", Imm(64), "DI")
+	fn.Op("SUBQ", Imm(1), "CX")
+	fn.Op("JNZ", loop)
+	fn.Op("VZEROUPPER")
+	fn.Ret()
+}
+
+func emitSoftmax512(f *File) {
+	fn := f.Func("attnSoftmaxAVX512", "s *float32, m *float32, sum *float32, alpha *float32, lo *int32, hi *int32, n int, scale float32",
+		"attnSoftmaxAVX512 does for n <= 8 rows of s [n][64] what the contract of softmax says; alpha has room for 8 elements.")
+	e := fn.exp512(16)
+	fn.Op("VBROADCASTSS", fn.Arg("scale"), Z(28))
+	fn.Op("VBROADCASTSS", f.Data32("negInf", 0xff800000), Z(29))
+	fn.Op("VBROADCASTSS", f.Data32("negMax", 0xff7fffff), X(30))
+	fn.Load("s", "SI")
+	fn.Load("m", "DI")
+	fn.Load("alpha", "R8")
+	fn.Load("lo", "R9")
+	fn.Load("hi", "R10")
+	fn.Load("n", "CX")
+	fn.Op("MOVQ", Imm(-1), "R11")
+	fn.Comment("Scale, mask and take the maximum of each row; alpha = old maximum - new.")
+	loop := fn.NewLabel("max")
+	fn.Label(loop)
+	fn.Op("MOVL", Mem("R9", 0), "AX")
+	fn.Op("MOVL", Mem("R10", 0), "BX")
+	fn.Op("BZHIQ", "AX", "R11", "AX")
+	fn.Op("BZHIQ", "BX", "R11", "BX")
+	fn.Op("ANDNQ", "BX", "AX", "BX") // bits lo .. hi-1
+	for t := range 4 {
+		fn.Op("KMOVW", "BX", K(1+t))
+		if t < 3 {
+			fn.Op("SHRQ", Imm(16), "BX")
+		}
+	}
+	for t := range 4 {
+		fn.Op("VMULPS", Mem("SI", 64*t), Z(28), Z(t))
+	}
+	for t := range 4 {
+		fn.Op("VBLENDMPS", Z(t), Z(29), K(1+t), Z(t))
+		fn.Op("VMOVUPS", Z(t), Mem("SI", 64*t))
+	}
+	fn.Op("VMAXPS", Z(0), Z(1), Z(0))
+	fn.Op("VMAXPS", Z(2), Z(3), Z(2))
+	fn.Op("VMAXPS", Z(0), Z(2), Z(0))
+	fn.Op("VEXTRACTF64X4", Imm(1), Z(0), Y(1))
+	fn.Op("VMAXPS", Y(0), Y(1), Y(0))
+	fn.Op("VEXTRACTF128", Imm(1), Y(0), X(1))
+	fn.Op("VMAXPS", X(0), X(1), X(0))
+	fn.Op("VPERMILPS", Imm(0x4e), X(0), X(1))
+	fn.Op("VMAXPS", X(0), X(1), X(0))
+	fn.Op("VPERMILPS", Imm(0xb1), X(0), X(1))
+	fn.Op("VMAXPS", X(0), X(1), X(0))
+	fn.Op("VMOVSS", Mem("DI", 0), X(1))
+	fn.Op("VMAXSS", X(0), X(1), X(0))
+	fn.Op("VMOVSS", X(0), Mem("DI", 0))
+	fn.Op("VMAXSS", X(0), X(30), X(0))
+	fn.Op("VSUBSS", X(0), X(1), X(1))
+	fn.Op("VMOVSS", X(1), Mem("R8", 0))
+	fn.Op("ADDQ", Imm(4*blockLen), "SI")
+	for _, r := range []string{"DI", "R8", "R9", "R10"} {
+		fn.Op("ADDQ", Imm(4), r)
+	}
+	fn.Op("SUBQ", Imm(1), "CX")
+	fn.Op("JNZ", loop)
+
+	fn.Comment("The factors of all rows at once.")
+	fn.Load("alpha", "R8")
+	fn.Op("VMOVUPS", Mem("R8", 0), Y(0))
+	e.emit(Z(0), Z(1), Z(2), Z(3))
+	fn.Op("VMOVUPS", Y(1), Mem("R8", 0))
+
+	fn.Comment("Weights and sums.")
+	fn.Load("s", "SI")
+	fn.Load("m", "DI")
+	fn.Load("sum", "DX")
+	fn.Load("n", "CX")
+	loop = fn.NewLabel("exp")
+	fn.Label(loop)
+	fn.Op("VMOVSS", Mem("DI", 0), X(0))
+	fn.Op("VMAXSS", X(0), X(30), X(0))
+	fn.Op("VBROADCASTSS", X(0), Z(0))
+	for t := range 4 {
+		fn.Op("VMOVUPS", Mem("SI", 64*t), Z(1+t))
+		fn.Op("VSUBPS", Z(0), Z(1+t), Z(1+t))
+	}
+	x, p, tt, nn := []string{Z(1), Z(2), Z(3), Z(4)}, []string{Z(5), Z(6), Z(7), Z(8)}, []string{Z(9), Z(10), Z(11), Z(12)}, Z(13)
+	for t := range 4 {
+		e.emit(x[t], p[t], tt[t], nn)
+		fn.Op("VMOVUPS", p[t], Mem("SI", 64*t))
+	}
+	fn.Op("VADDPS", p[1], p[0], p[0])
+	fn.Op("VADDPS", p[3], p[2], p[2])
+	fn.Op("VADDPS", p[2], p[0], p[0])
+	fn.Op("VMOVUPS", Mem("DX", 0), Z(1))
+	fn.Op("VFMADD132PS.BCST", Mem("R8", 0), Z(5), Z(1))
+	fn.Op("VMOVUPS", Z(1), Mem("DX", 0))
+	fn.Op("ADDQ", Imm(4*blockLen), "SI")
+	fn.Op("ADDQ", Imm(64), "DX")
+	fn.Op("ADDQ", Imm(4), "DI")
+	fn.Op("ADDQ", Imm(4), "R8")
+	fn.Op("SUBQ", Imm(1), "CX")
+	fn.Op("JNZ", loop)
+	fn.Op("VZEROUPPER")
+	fn.Ret()
+}
+
+func emitAxpby512(f *File) {
+	fn := f.Func("axpbyAVX512", "acc *float32, x *float32, n int, a float32, b float32",
+		"axpbyAVX512: acc = acc·a + x·b for n > 0 elements, a multiple of 16.")
+	fn.Load("acc", "DI")
+	fn.Load("x", "SI")
+	fn.Load("n", "CX")
+	fn.Op("VBROADCASTSS", fn.Arg("a"), Z(0))
+	fn.Op("VBROADCASTSS", fn.Arg("b"), Z(1))
+	loop := fn.NewLabel("loop")
+	fn.Label(loop)
+	fn.Op("VMULPS", Mem("SI", 0), Z(1), Z(2))
+	fn.Op("VFMADD231PS", Mem("DI", 0), Z(0), Z(2))
+	fn.Op("VMOVUPS", Z(2), Mem("DI", 0))
+	fn.Op("ADDQ", Imm(64), "SI")
+	fn.Op("ADDQ", Imm(64), "DI")
+	fn.Op("SUBQ", Imm(16), "CX")
+	fn.Op("JNZ", loop)
+	fn.Op("VZEROUPPER")
+	fn.Ret()
+}
