@@ -78,10 +78,12 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// aligned is the 64-byte aligned part.
-func (s *scratch) aligned() []byte {
-	skip := -uintptr(unsafe.Pointer(&s.mem)) & 63
-	return s.mem[skip : skip+scratchBytes]
+func (s *scratch) aligned() []byte { return alignedPart(s.mem[:]) }
+
+// alignedPart is b without its last 64 bytes, moved to a multiple of 64.
+func alignedPart(b []byte) []byte {
+	skip := int(-uintptr(unsafe.Pointer(&b[0])) & 63)
+	return b[skip : skip+len(b)-64]
 }
 
 // spanRecords is the number of records that are expanded at a time, whole units of every type.

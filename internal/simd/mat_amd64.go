@@ -2,4 +2,51 @@
 
 package simd
 
-func accelerateMat(ISA, *Mat) {}
+// dotFunc is a generated kernel for one class and one width of group: see dotTask. stride counts numbers, start bytes;
+// mask has a bit for each row that dst has; first is 0 to continue the sums in dst.
+type dotFunc = func(dst *float32, stride int, records, acts *byte, count, start int, mask uint64, first int)
+
+// dots512 is indexed by class and width of group.
+var dots512 = [...][maxTile + 1]dotFunc{
+	classBlock: {
+		nil,
+		dot512Block1, dot512Block2, dot512Block3, dot512Block4, dot512Block5, dot512Block6,
+		dot512Block7, dot512Block8, dot512Block9, dot512Block10, dot512Block11, dot512Block12,
+	},
+	classMin: {
+		nil,
+		dot512Min1, dot512Min2, dot512Min3, dot512Min4, dot512Min5, dot512Min6,
+		dot512Min7, dot512Min8, dot512Min9, dot512Min10, dot512Min11, dot512Min12,
+	},
+	classHalf: {
+		nil,
+		dot512Half1, dot512Half2, dot512Half3, dot512Half4, dot512Half5, dot512Half6,
+		dot512Half7, dot512Half8, dot512Half9, dot512Half10, dot512Half11, dot512Half12,
+	},
+	classQ2: {
+		nil,
+		dot512Q21, dot512Q22, dot512Q23, dot512Q24, dot512Q25, dot512Q26,
+		dot512Q27, dot512Q28, dot512Q29, dot512Q210, dot512Q211, dot512Q212,
+	},
+	classFloat: {
+		nil,
+		dot512Float1, dot512Float2, dot512Float3, dot512Float4, dot512Float5, dot512Float6,
+		dot512Float7, dot512Float8, dot512Float9, dot512Float10, dot512Float11, dot512Float12,
+	},
+}
+
+func accelerateMat(isa ISA, m *Mat) {
+	if isa == AVX512 {
+		m.tile = maxTile
+		m.dot = dotAVX512
+	}
+}
+
+func dotAVX512(t dotTask) {
+	first := 0
+	if t.first {
+		first = 1
+	}
+	start := t.width * (BlockLen + 4*t.start)
+	dots512[t.class][t.width](&t.dst[0], t.stride, &t.records[0], &t.acts[0], t.count, start, 1<<t.rows-1, first)
+}

@@ -362,7 +362,7 @@ func TestQuantize(t *testing.T) {
 						for i := range got {
 							got[i], want[i] = 0x77, 0x77
 						}
-						s.quantize(got, width, slot, guarded(t, x))
+						s.Mat.quantize(got, width, slot, guarded(t, x))
 						quantizeGeneric(want, width, slot, x)
 						for i := range got {
 							if got[i] != want[i] {

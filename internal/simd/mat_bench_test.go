@@ -1,0 +1,81 @@
+package simd
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// aligned64 is n bytes that start at a multiple of 64.
+func aligned64(n int) []byte {
+	s := make([]byte, n+64)
+	return alignedPart(s)[:n]
+}
+
+// fastest runs f until b ends and returns the seconds of the fastest of its spans of at least a fifth of a millisecond:
+// on a machine that others use too, the rate of the code rather than its share of a processor.
+func fastest(b *testing.B, f func()) float64 {
+	n, best := 1, math.Inf(1)
+	for b.Loop() {
+		start := time.Now()
+		for range n {
+			f()
+		}
+		d := time.Since(start)
+		best = min(best, d.Seconds()/float64(n))
+		if d < 200*time.Microsecond {
+			n *= 2
+		}
+	}
+	return best
+}
+
+// BenchmarkDot is the inner kernel alone, its operands in the first-level cache.
+func BenchmarkDot(b *testing.B) {
+	for _, s := range Usable() {
+		for _, class := range []class{classBlock, classMin, classHalf, classQ2, classFloat} {
+			for _, width := range []int{1, 2, 4, 8, s.Mat.tile} {
+				b.Run(fmt.Sprintf("%s/%d/%d", s.ISA, class, width), func(b *testing.B) {
+					count, size, start, inputs := 16, q8Record, wordMinus8, BlockLen
+					if class == classFloat {
+						count, size, start, inputs = 8, f32Record, 0, floatUnit
+					}
+					t := dotTask{
+						class: class, dst: make([]float32, 16*width), stride: 16, rows: 16, width: width, count: count, start: start,
+						records: aligned64(count * recordBytes[class]), acts: aligned64(count * width * size), first: true,
+					}
+					seconds := fastest(b, func() { s.Mat.dot(t) })
+					b.ReportMetric(float64(count*inputs*PanelRows*width)/seconds/1e9, "GMAC/s")
+				})
+			}
+		}
+	}
+}
+
+// BenchmarkMatMul is a layer's product: 512 tokens and the two shapes of a 0.5b model's feed-forward part.
+func BenchmarkMatMul(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, s := range Usable() {
+		for _, typ := range matTypes() {
+			for _, shape := range [][2]int{{4864, 896}, {896, 4864}} {
+				rows, cols := shape[0], shape[1]
+				if cols%typ.BlockLen() != 0 {
+					rows, cols = (rows+128)/256*256, (cols+128)/256*256
+				}
+				w := packed(b, typ, randomBlocks(rng, typ, rows, cols, false), rows, cols)
+				for _, tokens := range []int{1, 2, 4, 8, 16, 512} {
+					x := randomActs(rng, tokens, cols)
+					a := stored(b, &s.Mat, KindFor(typ), x, tokens, cols)
+					dst := make([]float32, tokens*rows)
+					b.Run(fmt.Sprintf("%s/%s/%dx%d/%d", s.ISA, typ, rows, cols, tokens), func(b *testing.B) {
+						seconds := fastest(b, func() { s.MatMul(dst, rows, w, a, 0, Panels(rows)) })
+						b.ReportMetric(float64(rows*cols*tokens)/seconds/1e9, "GMAC/s")
+						b.ReportMetric(float64(len(w.Panels))/seconds/1e9, "GB/s")
+					})
+				}
+			}
+		}
+	}
+}
