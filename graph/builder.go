@@ -73,10 +73,30 @@ func (b *Builder) Tensor(v Value) Tensor {
 // Output marks a value that the caller reads after a run.
 func (b *Builder) Output(v Value) { b.g.Outputs = append(b.g.Outputs, v) }
 
-// Build ends building and returns the graph, or the first error.
+// Build ends building and returns the graph, or the first error. Nodes that neither an output nor a KV store needs are
+// dead.
 func (b *Builder) Build() (*Graph, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
+	prune(&b.g)
 	return &b.g, nil
+}
+
+// prune marks the nodes dead whose values nobody needs.
+func prune(g *Graph) {
+	needed := make([]bool, len(g.Nodes))
+	for _, v := range g.Outputs {
+		needed[v.Node] = true
+	}
+	for i := len(g.Nodes) - 1; i >= 0; i-- {
+		n := &g.Nodes[i]
+		if _, store := n.Op.(StoreKV); !needed[i] && !store {
+			n.Dead = true
+			continue
+		}
+		for _, v := range n.In {
+			needed[v.Node] = true
+		}
+	}
 }

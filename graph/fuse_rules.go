@@ -151,6 +151,8 @@ func fuseStore(f *fuser, i int, norms bool) bool {
 		return false
 	case q.source.Node >= i || q.pos.Node >= i:
 		return false
+	case !f.own(k.source) || !f.own(v.source): // the fused kernel changes them in place
+		return false
 	}
 	fused := QKVStore{
 		Layer: op.Layer, BiasQ: q.bias, BiasK: k.bias, BiasV: v.bias, NormQ: q.norm, NormK: k.norm, Eps: q.eps, Rope: q.rope,
@@ -160,4 +162,11 @@ func fuseStore(f *fuser, i int, norms bool) bool {
 	f.rewire(Value{Node: i}, Value{Node: i, Out: 1}) // the handle
 	f.rewire(rotated, Value{Node: i})
 	return true
+}
+
+// own reports whether v is memory of its own that one node alone reads.
+func (f *fuser) own(v Value) bool {
+	n := &f.g.Nodes[v.Node]
+	_, leaf := n.Op.(Input)
+	return !leaf && !isView(n.Op) && f.uses[v.Node] == 1
 }

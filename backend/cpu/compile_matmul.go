@@ -1,0 +1,261 @@
+package cpu
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/minfer-go/minfer/backend"
+	"github.com/minfer-go/minfer/graph"
+	"github.com/minfer-go/minfer/internal/simd"
+	"github.com/minfer-go/minfer/internal/team"
+)
+
+// matTasksPerWorker is how many tasks a product aims to give each worker, and minPanels the fewest panels in one.
+const (
+	matTasksPerWorker = 8
+	minPanels         = 4
+	maxPanels         = 64
+)
+
+// A product is one weight of a matStep and where its rows go.
+type product struct {
+	w      *simd.Weight
+	dst    view
+	panels int
+	tasks  int
+}
+
+// A matStep multiplies one input with one or more weights, a range of panels a task.
+type matStep struct {
+	mat      *simd.Mat
+	acts     *simd.Acts
+	plain    []float32 // the input's rows on the reference path, which does not quantize them
+	tokens   int
+	products []product
+	chunk    int // panels a task
+	tasks    int
+}
+
+func (s *matStep) Tasks() int { return s.tasks }
+
+func (s *matStep) Do(_ *team.Worker, task int) {
+	for i := range s.products {
+		p := &s.products[i]
+		if task >= p.tasks {
+			task -= p.tasks
+			continue
+		}
+		from := task * s.chunk
+		s.multiply(p.w, p.dst.data, p.dst.pitch, from, min(from+s.chunk, p.panels))
+		return
+	}
+}
+
+// multiply writes rows of the panels [from, to) for every token.
+func (s *matStep) multiply(w *simd.Weight, dst []float32, pitch, from, to int) {
+	if s.plain != nil {
+		s.mat.MatMulReference(dst, pitch, w, s.plain, s.tokens, from, to)
+		return
+	}
+	s.mat.MatMul(dst, pitch, w, s.acts, from, to)
+}
+
+// chunkOf is how many panels a task takes when there are panels in all.
+func (c *compiler) chunkOf(panels int) int {
+	return min(max(panels/(matTasksPerWorker*c.d.team.Size()), minPanels), maxPanels)
+}
+
+// matrices lists the weights that an op multiplies its input with.
+func matrices(op graph.Op) []graph.Weight {
+	switch op := op.(type) {
+	case graph.MatMul:
+		return []graph.Weight{op.W}
+	case graph.MultiMatMul:
+		return op.Ws[:op.N]
+	case graph.GateUp:
+		return []graph.Weight{op.Gate, op.Up}
+	}
+	return nil
+}
+
+// reserve gives each kind of activations the memory that the largest product of the graph needs.
+func (c *compiler) reserve() {
+	var need [actsKinds]int
+	for i := range c.g.Nodes {
+		if c.g.Nodes[i].Dead {
+			continue
+		}
+		for _, w := range matrices(c.g.Nodes[i].Op) {
+			tokens := c.g.Tensor(c.g.Nodes[i].In[0]).Shape[1]
+			kind := c.kind(w)
+			need[kind] = max(need[kind], c.actsBytes(kind, w.In, tokens))
+		}
+	}
+	total := 0
+	for k := range need {
+		need[k] = (need[k] + alignment - 1) / alignment * alignment
+		total += need[k]
+	}
+	if len(c.d.scratch) < total {
+		c.d.scratch = aligned[byte](total)
+	}
+	at := 0
+	for k := range need {
+		c.acts[k] = actsSlot{value: graph.Value{Node: -1}, mem: c.d.scratch[at : at+need[k]]}
+		at += need[k]
+	}
+	c.p.scratch += total
+}
+
+// The kinds of memory that hold a product's input: simd's two, and plain rows for the reference path.
+const (
+	actsPlain = 2
+	actsKinds = 3
+)
+
+// kind is the form in which a weight wants its input.
+func (c *compiler) kind(w graph.Weight) int {
+	if c.d.options.F32Activations {
+		return actsPlain
+	}
+	return int(simd.KindFor(w.Type))
+}
+
+func (c *compiler) actsBytes(kind, cols, tokens int) int {
+	if kind == actsPlain {
+		return 4 * cols * tokens
+	}
+	return c.d.kernels.ActsBytes(simd.ActsKind(kind), cols, tokens)
+}
+
+// An actsSlot is the memory of one kind of activations and the value that it holds at this point of the program.
+type actsSlot struct {
+	value graph.Value
+	mem   []byte
+	acts  *simd.Acts
+	plain []float32
+}
+
+// input makes the activations of a kind hold a value, as row work unless they do already.
+func (c *compiler) input(v graph.Value, x view, kind int) *actsSlot {
+	slot := &c.acts[kind]
+	if slot.value == v {
+		return slot
+	}
+	slot.value = v
+	if kind == actsPlain {
+		slot.plain = floats(slot.mem)[:x.n*x.d]
+		plain := slot.plain
+		c.rows(x.n, func(r int) { copy(plain[r*x.d:(r+1)*x.d], x.row(r)) }, x)
+		return slot
+	}
+	mat := &c.d.kernels.Mat
+	acts := mat.Acts(slot.mem[:mat.ActsBytes(simd.ActsKind(kind), x.d, x.n)], simd.ActsKind(kind), x.d, x.n)
+	slot.acts = &acts
+	c.rows(x.n, func(r int) { mat.SetRow(&acts, r, x.row(r)) }, x)
+	return slot
+}
+
+// matmul compiles products of one input. Weights that want it in the same form share one parallel step.
+func (c *compiler) matmul(v graph.Value, x view, ws []graph.Weight, out []view) error {
+	for kind := range actsKinds {
+		s := &matStep{mat: &c.d.kernels.Mat}
+		panels := 0
+		for i, w := range ws {
+			if c.kind(w) != kind {
+				continue
+			}
+			m, err := c.d.matrix(w)
+			if err != nil {
+				return err
+			}
+			s.products = append(s.products, product{w: m, dst: out[i], panels: simd.Panels(w.Out)})
+			panels += simd.Panels(w.Out)
+		}
+		if panels == 0 {
+			continue
+		}
+		s.from(c.input(v, x, kind), x.n)
+		c.flush()
+		s.chunk = c.chunkOf(panels)
+		for i := range s.products {
+			p := &s.products[i]
+			p.tasks = (p.panels + s.chunk - 1) / s.chunk
+			s.tasks += p.tasks
+		}
+		c.p.steps = append(c.p.steps, s)
+	}
+	return nil
+}
+
+// from sets the input of a step.
+func (s *matStep) from(slot *actsSlot, tokens int) {
+	s.acts, s.plain, s.tokens = slot.acts, slot.plain, tokens
+}
+
+// gateScratch bounds the memory in which a worker keeps the up rows of one task.
+const gateScratch = 256 << 10
+
+// A gateStep computes silu(gate·x)·(up·x), a range of panels a task: the gate rows go to the destination, the up rows to
+// the worker's own memory, and both meet while they are warm.
+type gateStep struct {
+	matStep
+	kernels *simd.Set
+	gate    *simd.Weight
+	up      []simd.Weight // the panels of each task, as a matrix of their own
+	dst     view
+	panels  int
+}
+
+func (s *gateStep) Do(w *team.Worker, task int) {
+	from := task * s.chunk
+	part := &s.up[task]
+	up := floats(w.Scratch)[:s.tokens*part.Rows]
+	s.multiply(s.gate, s.dst.data, s.dst.pitch, from, min(from+s.chunk, s.panels))
+	s.multiply(part, up, part.Rows, 0, simd.Panels(part.Rows))
+	first := from * simd.PanelRows
+	for t := range s.tokens {
+		y := s.dst.row(t)[first : first+part.Rows]
+		s.kernels.SwiGLU(y, y, up[t*part.Rows:(t+1)*part.Rows])
+	}
+}
+
+// gateUp compiles a fused feed-forward half. Weights that want their input in different forms run as two products.
+func (c *compiler) gateUp(v graph.Value, x view, op graph.GateUp, out view) error {
+	if c.kind(op.Gate) != c.kind(op.Up) {
+		return fmt.Errorf("%w: gate %s of type %s and up %s of type %s take their input in different forms; MINFER_NO_FUSE_FFN=1 runs them apart",
+			backend.ErrUnsupported, op.Gate.Name, op.Gate.Type, op.Up.Name, op.Up.Type)
+	}
+	gate, err := c.d.matrix(op.Gate)
+	if err != nil {
+		return err
+	}
+	up, err := c.d.matrix(op.Up)
+	if err != nil {
+		return err
+	}
+	s := &gateStep{kernels: c.d.kernels, gate: gate, dst: out, panels: simd.Panels(op.Gate.Out)}
+	s.mat = &c.d.kernels.Mat
+	s.from(c.input(v, x, c.kind(op.Gate)), x.n)
+	c.flush()
+	perPanel := 4 * simd.PanelRows * x.n
+	s.chunk = min(c.chunkOf(2*s.panels), max(1, gateScratch/perPanel))
+	s.tasks = (s.panels + s.chunk - 1) / s.chunk
+	size := simd.PanelBytes(up.Type, up.Cols)
+	for from := 0; from < s.panels; from += s.chunk {
+		to := min(from+s.chunk, s.panels)
+		s.up = append(s.up, simd.Weight{
+			Type: up.Type, Rows: min(to*simd.PanelRows, up.Rows) - from*simd.PanelRows, Cols: up.Cols, Panels: up.Panels[from*size : to*size],
+		})
+	}
+	if err := c.d.team.EnsureScratch(s.chunk * perPanel); err != nil {
+		return fmt.Errorf("%w: %w", backend.ErrRun, err)
+	}
+	c.p.steps = append(c.p.steps, s)
+	return nil
+}
+
+// floats is the memory of b, which starts at a multiple of 4, as float32.
+func floats(b []byte) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
+}

@@ -1,0 +1,93 @@
+// Package cpu is the CPU backend: it packs weights into panels, compiles a planned graph into a list of parallel steps,
+// and walks them with a team of workers.
+//
+// On one instruction set a token's logits are the same bits whatever the number of workers, the other rows of the step,
+// the cells its sequence lies in, or what ran before: every kernel reduces in an order that depends on its own row alone.
+package cpu
+
+import (
+	"fmt"
+
+	"github.com/minfer-go/minfer/backend"
+	"github.com/minfer-go/minfer/graph"
+	"github.com/minfer-go/minfer/internal/simd"
+	"github.com/minfer-go/minfer/internal/team"
+	"github.com/minfer-go/minfer/quant"
+)
+
+// priority of the CPU: below every accelerator.
+const priority = 100
+
+func init() { backend.Register(Backend{}) }
+
+// Backend is the CPU as a kind of device.
+type Backend struct{}
+
+// Name is "cpu".
+func (Backend) Name() string { return "cpu" }
+
+// Priority is the lowest of all backends.
+func (Backend) Priority() int { return priority }
+
+// Usable is always nil.
+func (Backend) Usable() error { return nil }
+
+// KVTypes are f32 and f16; f16 is the default, since attention over it reads half the bytes.
+func (Backend) KVTypes() []quant.Type { return []quant.Type{quant.F16, quant.F32} }
+
+// Fuses is every rule.
+func (Backend) Fuses() graph.Rules { return graph.AllRules }
+
+// Supports reports why a node cannot run: a weight type without kernels.
+func (Backend) Supports(g *graph.Graph, node int) error {
+	var matrices, vectors []graph.Weight
+	switch op := g.Nodes[node].Op.(type) {
+	case graph.Input, graph.Rows, graph.Add, graph.Mul, graph.Scale, graph.Silu, graph.Copy, graph.SwiGLU,
+		graph.Slice, graph.Reshape, graph.Permute, graph.StoreKV, graph.Attention:
+	case graph.Embed:
+		matrices = []graph.Weight{op.W}
+	case graph.MatMul:
+		matrices = []graph.Weight{op.W}
+	case graph.MultiMatMul:
+		matrices = op.Ws[:op.N]
+	case graph.GateUp:
+		matrices = []graph.Weight{op.Gate, op.Up}
+	case graph.RMSNorm:
+		vectors = []graph.Weight{op.W}
+	case graph.AddRMSNorm:
+		vectors = []graph.Weight{op.W}
+	case graph.HeadNorm:
+		vectors = []graph.Weight{op.W}
+	case graph.Bias:
+		vectors = []graph.Weight{op.W}
+	case graph.RoPE:
+		vectors = []graph.Weight{op.Factors}
+	case graph.QKVStore:
+		vectors = []graph.Weight{op.BiasQ, op.BiasK, op.BiasV, op.NormQ, op.NormK, op.Rope.Factors}
+	default:
+		return fmt.Errorf("%w: cpu has no kernel for op %s", backend.ErrUnsupported, op.Kind())
+	}
+	for _, w := range matrices {
+		if _, err := simd.PackedBytes(w.Type, w.Out, w.In); err != nil {
+			return fmt.Errorf("%w: weight %s: %w", backend.ErrUnsupported, w.Name, err)
+		}
+	}
+	for _, w := range vectors {
+		if w.Present() && !vectorType(w.Type) {
+			return fmt.Errorf("%w: vector %s of type %s", backend.ErrUnsupported, w.Name, w.Type)
+		}
+	}
+	return nil
+}
+
+// vectorType reports whether norms and biases may have the type.
+func vectorType(t quant.Type) bool { return t == quant.F32 || t == quant.F16 || t == quant.BF16 }
+
+// Open starts a device with its own worker team.
+func (Backend) Open(o backend.Options) (backend.Device, error) {
+	d := &Device{
+		options: o, kernels: simd.Best(), team: team.New(o.Threads),
+		matrices: map[string]*simd.Weight{}, vectors: map[string][]float32{}, ropes: map[graph.Rope]*ropeTable{},
+	}
+	return d, nil
+}

@@ -1,0 +1,147 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"unsafe"
+
+	"github.com/minfer-go/minfer/backend"
+	"github.com/minfer-go/minfer/graph"
+	"github.com/minfer-go/minfer/internal/simd"
+	"github.com/minfer-go/minfer/internal/team"
+	"github.com/minfer-go/minfer/quant"
+)
+
+// A Device owns packed weights, activation memory and a worker team. It implements backend.Device.
+type Device struct {
+	options  backend.Options
+	kernels  *simd.Set
+	team     *team.Team
+	matrices map[string]*simd.Weight
+	vectors  map[string][]float32
+	ropes    map[graph.Rope]*ropeTable
+	pool     []float32 // activations of all programs, one at a time; grows to the largest plan
+	scratch  []byte    // inputs of products, in the form that kernels read, of the largest program
+	attn     attnMemory
+}
+
+// Info names the kernels and the threads.
+func (d *Device) Info() string {
+	return fmt.Sprintf("cpu (%s, %d threads)", d.kernels.ISA, d.team.Size())
+}
+
+// Close stops the workers. Programs of the device must not run afterwards.
+func (d *Device) Close() error {
+	d.team.Close()
+	return nil
+}
+
+// packChunk is the number of panels that one task packs.
+const packChunk = 16
+
+// packStep packs a matrix, a range of panels a task.
+type packStep struct {
+	w      *simd.Weight
+	src    []byte
+	panels int
+}
+
+func (s *packStep) Tasks() int { return (s.panels + packChunk - 1) / packChunk }
+
+func (s *packStep) Do(_ *team.Worker, task int) {
+	from := task * packChunk
+	simd.Pack(s.w.Panels, s.w.Type, s.src, s.w.Rows, s.w.Cols, from, min(from+packChunk, s.panels))
+}
+
+// isVector reports whether a weight is a norm, a bias or the like.
+func isVector(w graph.Weight) bool { return w.Out == 1 && vectorType(w.Type) }
+
+// Load packs matrices and expands vectors to f32. A cancelled context stops between tensors.
+func (d *Device) Load(ctx context.Context, weights []graph.Weight, src backend.WeightSource) error {
+	for _, w := range weights {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		data, err := src.Weight(w)
+		if err != nil {
+			return err
+		}
+		if isVector(w) {
+			v := make([]float32, w.In)
+			if err := quant.Decode(w.Type, v, data); err != nil {
+				return fmt.Errorf("%w: vector %s: %w", backend.ErrUnsupported, w.Name, err)
+			}
+			d.vectors[w.Name] = v
+		} else if err := d.pack(w, data); err != nil {
+			return err
+		}
+		src.Done(w)
+	}
+	return nil
+}
+
+func (d *Device) pack(w graph.Weight, data []byte) error {
+	bytes, err := simd.PackedBytes(w.Type, w.Out, w.In)
+	if err != nil {
+		return fmt.Errorf("%w: weight %s: %w", backend.ErrUnsupported, w.Name, err)
+	}
+	row, err := w.Type.RowBytes(w.In)
+	if err != nil || len(data) != row*w.Out {
+		return fmt.Errorf("%w: weight %s: %d bytes for [%d, %d] of %s", backend.ErrUnsupported, w.Name, len(data), w.In, w.Out, w.Type)
+	}
+	m := &simd.Weight{Type: w.Type, Rows: w.Out, Cols: w.In, Panels: aligned[byte](bytes)}
+	if err := d.team.Run([]team.Step{&packStep{m, data, simd.Panels(w.Out)}}); err != nil {
+		return fmt.Errorf("%w: packing %s: %w", backend.ErrRun, w.Name, err)
+	}
+	d.matrices[w.Name] = m
+	return nil
+}
+
+// WeightBytes is what Load would keep.
+func (d *Device) WeightBytes(weights []graph.Weight) (int, error) {
+	total := 0
+	for _, w := range weights {
+		bytes := 4 * w.In
+		if !isVector(w) {
+			var err error
+			if bytes, err = simd.PackedBytes(w.Type, w.Out, w.In); err != nil {
+				return 0, fmt.Errorf("%w: weight %s: %w", backend.ErrUnsupported, w.Name, err)
+			}
+		}
+		total += bytes
+	}
+	return total, nil
+}
+
+func (d *Device) matrix(w graph.Weight) (*simd.Weight, error) {
+	if m := d.matrices[w.Name]; m != nil {
+		return m, nil
+	}
+	return nil, fmt.Errorf("%w: matrix %s is not loaded", backend.ErrUnsupported, w.Name)
+}
+
+// vector is a loaded vector; nil for an absent weight.
+func (d *Device) vector(w graph.Weight) ([]float32, error) {
+	if !w.Present() {
+		return nil, nil
+	}
+	if v := d.vectors[w.Name]; v != nil {
+		return v, nil
+	}
+	return nil, fmt.Errorf("%w: vector %s is not loaded", backend.ErrUnsupported, w.Name)
+}
+
+// alignment of pools and packed weights in bytes.
+const alignment = 64
+
+// aligned allocates n zero elements that start at a multiple of alignment.
+func aligned[T byte | float32](n int) []T {
+	var zero T
+	size := int(unsafe.Sizeof(zero))
+	buf := make([]T, n+alignment/size)
+	skip := 0
+	if rest := int(uintptr(unsafe.Pointer(unsafe.SliceData(buf))) % alignment); rest != 0 {
+		skip = (alignment - rest) / size
+	}
+	return buf[skip : skip+n : skip+n]
+}

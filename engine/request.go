@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/minfer-go/minfer/sample"
+)
+
+// A Request asks for a continuation of a prompt.
+type Request struct {
+	Prompt    []int32                         // token ids, at least one
+	MaxTokens int                             // most tokens to generate; 0 only evaluates the prompt, negative runs to the end of the context
+	Sampling  sample.Config                   //
+	Mask      sample.Mask                     // constrains what may be sampled; nil for none. The engine calls it from its own goroutine
+	IsEnd     func(id int32) bool             // end-of-generation tokens; nil for none
+	Logits    func(pos int, logits []float32) // called with the logits of every position of the prompt, in order, from the engine's goroutine; nil for none
+	Chunk     int                             // most prompt tokens in one step; 0 for the engine's batch
+}
+
+// A Reason says why a request ended.
+type Reason string
+
+// The reasons.
+const (
+	ReasonStop    Reason = "stop"   // an end-of-generation token was sampled
+	ReasonLength  Reason = "length" // MaxTokens or the context is used up
+	ReasonCancel  Reason = "cancelled"
+	ReasonFailure Reason = "error"
+)
+
+// A Token is one generated token.
+type Token struct{ ID int32 }
+
+// Stats counts what a request took.
+type Stats struct {
+	Prompt    int           // prompt tokens
+	Cached    int           // of them found in the KV cells
+	Generated int           // tokens sampled, the end-of-generation token included
+	Queued    time.Duration // from Submit to admission
+	Prefill   time.Duration // from admission until the prompt was evaluated
+	Decode    time.Duration // from then on
+}
+
+// A Job is a submitted request. One goroutine reads it.
+type Job struct {
+	request Request
+	ctx     context.Context
+	engine  *Engine
+	sampler *sample.Sampler
+	queued  time.Time
+	changed chan struct{} // capacity 1
+
+	mu     sync.Mutex
+	tokens []Token // delivered; those before read were read
+	read   int
+	ended  bool
+	reason Reason
+	err    error
+	stats  Stats
+}
+
+// Submit queues a request. Cancelling ctx ends it wherever it is; the job still has to be read to its end or dropped.
+func (e *Engine) Submit(ctx context.Context, r Request) (*Job, error) {
+	vocab := e.model.Config().Vocab
+	if len(r.Prompt) == 0 {
+		return nil, fmt.Errorf("%w: the prompt has no tokens", ErrRequest)
+	}
+	for i, id := range r.Prompt {
+		if id < 0 || int(id) >= vocab {
+			return nil, fmt.Errorf("%w: token id %d at %d is outside the vocabulary of %d", ErrRequest, id, i, vocab)
+		}
+	}
+	need := len(r.Prompt)
+	if r.MaxTokens != 0 {
+		need++
+	}
+	if need > e.options.Context {
+		return nil, fmt.Errorf("%w: %d prompt tokens, the context holds %d", ErrContextLength, len(r.Prompt), e.options.Context)
+	}
+	if r.Chunk < 0 {
+		return nil, fmt.Errorf("%w: chunk of %d tokens", ErrRequest, r.Chunk)
+	}
+	sampler, err := sample.New(r.Sampling, vocab)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range r.Prompt {
+		sampler.Accept(id)
+	}
+	j := &Job{request: r, ctx: ctx, engine: e, sampler: sampler, queued: time.Now(), changed: make(chan struct{}, 1)}
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil, ErrClosed
+	}
+	e.queue = append(e.queue, j)
+	e.mu.Unlock()
+	context.AfterFunc(ctx, e.nudge)
+	e.nudge()
+	return j, nil
+}
+
+// Next waits for the next token. ok is false when the request has ended; Result says how.
+func (j *Job) Next() (t Token, ok bool) {
+	for {
+		j.mu.Lock()
+		if j.read < len(j.tokens) {
+			t = j.tokens[j.read]
+			if j.read++; j.read == len(j.tokens) {
+				j.tokens, j.read = j.tokens[:0], 0
+			}
+			j.mu.Unlock()
+			return t, true
+		}
+		ended := j.ended
+		j.mu.Unlock()
+		if ended {
+			return Token{}, false
+		}
+		<-j.changed
+	}
+}
+
+// Result is how an ended request ended. err is nil for ReasonStop and ReasonLength; for ReasonCancel it is the cause.
+func (j *Job) Result() (Reason, Stats, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.reason, j.stats, j.err
+}
+
+func (j *Job) deliver(t Token, s Stats) {
+	j.mu.Lock()
+	j.tokens = append(j.tokens, t)
+	j.stats = s
+	j.mu.Unlock()
+	j.signal()
+}
+
+func (j *Job) end(r Reason, s Stats, err error) {
+	j.mu.Lock()
+	j.ended, j.reason, j.stats, j.err = true, r, s, err
+	j.mu.Unlock()
+	j.signal()
+}
+
+func (j *Job) signal() {
+	select {
+	case j.changed <- struct{}{}:
+	default:
+	}
+}
