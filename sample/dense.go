@@ -7,16 +7,20 @@ import (
 // This file holds the stages that look at the whole row, used while no filter
 // has cut it to a list.
 
-// rowFloor is the binary exponent below which a weight relative to the largest
-// is taken as 0: 2^-60 times any vocabulary is far below float32's resolution.
-const rowFloor = -60
+// rowUnit turns a difference of logits into the argument of exp2Fast.
+const rowUnit = invLn2 * (1 << exp2Bits)
+
+// rowFloor is the argument of exp2Fast below which a weight relative to the
+// largest is taken as 0: 2^-60 times any vocabulary is far below float32's
+// resolution.
+const rowFloor = -60 << exp2Bits
 
 // rowBlock is the number of logits whose weights are summed together.
 const rowBlock = 256
 
 // weightRow returns Σ exp((l-top)·scale) over l.
 func weightRow(l []float32, top float32, scale float64) float64 {
-	a, b := float64(scale*invLn2), float64(top)
+	a, b := float64(scale*rowUnit), float64(top)
 	var s0, s1 float64
 	i := 0
 	for ; i+2 <= len(l); i += 2 {
@@ -45,7 +49,7 @@ func entropyRow(l []float32, top float32) (total, weighted float64, n int) {
 		}
 		n++
 		x := float64(v) - b
-		if y := float64(x * invLn2); y > rowFloor {
+		if y := float64(x * rowUnit); y > rowFloor {
 			e := exp2Fast(y)
 			total += e
 			weighted += float64(x * e)
@@ -73,24 +77,65 @@ func deviation(l []float32) float64 {
 	return math.Sqrt(square / float64(n))
 }
 
-// Prefix filters take candidates in growing numbers: most often the first is enough.
+// prefixFirst is how many candidates a prefix filter looks at before it takes
+// the histogram of the whole row: most often they are enough.
+const prefixFirst = 128
+
+// The histogram of prefix: prefixBins bins of width 1/prefixStep.
 const (
-	prefixFirst  = 128
-	prefixGrowth = 16
+	prefixStep = 16
+	prefixBins = 1024
 )
 
-// topPRow leaves the top-p candidates of a whole row.
-func (s *Sampler) topPRow(l []float32, top float32) {
-	total := weightRow(l, top, 1)
-	want := float64(s.cfg.TopP * total)
-	for n := prefixFirst; ; n *= prefixGrowth {
-		keys, _ := s.sel.top(l, n)
-		s.load(keys)
-		if len(keys) < n || n >= len(l) || s.total() >= want {
+// prefix returns the shortest run of tokens, in the candidate order of by, whose
+// weights exp(l-top) come to reach: at least want, or more than want when
+// strict. by may be l itself.
+func (s *Sampler) prefix(by, l []float32, top float32, want float64, strict bool) []key {
+	cut := func(keys []key) (int, bool) {
+		sum := 0.0
+		for i, k := range keys {
+			sum += exp(float64(l[keyID(k)]) - float64(top))
+			if sum > want || sum == want && !strict {
+				return i + 1, true
+			}
+		}
+		return len(keys), false
+	}
+	keys, _ := s.sel.top(by, prefixFirst)
+	n, ok := cut(keys)
+	if ok || len(keys) < prefixFirst {
+		return keys[:n]
+	}
+	// Find by a histogram the value at which the sum is surely reached. The
+	// margin covers the difference between exp2Fast and exp.
+	first := keyLogit(keys[0])
+	var bins [prefixBins]float64
+	for i, v := range by {
+		if y := float64((float64(l[i]) - float64(top)) * rowUnit); y > rowFloor {
+			bins[min(prefixBins-1, int((first-v)*prefixStep))] += exp2Fast(y)
+		}
+	}
+	sum, bin := 0.0, 0
+	for ; bin < prefixBins-1; bin++ {
+		if sum += bins[bin]; sum > want*(1+1e-6) {
 			break
 		}
 	}
-	s.cands = s.cands[:topPCut(s.cands, total, s.cfg.TopP)]
+	if bin < prefixBins-1 {
+		keys = s.sel.from(by, float64(first)-float64(float64(bin+1)/prefixStep)-1e-3)
+		if n, ok = cut(keys); ok {
+			return keys[:n]
+		}
+	}
+	keys = s.sel.from(by, math.Inf(-1))
+	n, _ = cut(keys)
+	return keys[:n]
+}
+
+// topPRow leaves the top-p candidates of a whole row.
+func (s *Sampler) topPRow(l []float32, top float32) {
+	want := float64(s.cfg.TopP * weightRow(l, top, 1))
+	s.load(s.prefix(l, l, top, want, false))
 }
 
 // typicalRow leaves the typical candidates of a whole row; see typical.
@@ -107,19 +152,7 @@ func (s *Sampler) typicalRow(l []float32, top float32) {
 			s.aux[i] = -distance(v, float64(top), mean)
 		}
 	}
-	want := float64(s.cfg.TypicalP * total)
-	var kept []key
-	for n, done := prefixFirst, false; !done; n *= prefixGrowth {
-		kept, _ = s.sel.top(s.aux, n)
-		done = len(kept) < n || n >= len(l)
-		sum := 0.0
-		for i, k := range kept {
-			if sum += exp(float64(l[keyID(k)]) - float64(top)); sum > want {
-				kept, done = kept[:i+1], true
-				break
-			}
-		}
-	}
+	kept := s.prefix(s.aux, l, top, float64(s.cfg.TypicalP*total), true)
 	for i, k := range kept {
 		kept[i] = makeKey(l[keyID(k)], int(keyID(k)))
 	}

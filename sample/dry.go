@@ -224,7 +224,7 @@ func (s *Sampler) dry(l []float32) {
 			continue
 		}
 		n := int(^uint32(rep)) - c.DryAllowedLength
-		penalty := c.DryMultiplier * exp(min(float64(float64(n)*logBase), maxFloat32Log))
+		penalty := float64(c.DryMultiplier * exp(min(float64(float64(n)*logBase), maxFloat32Log)))
 		s.patch(l, id, l[id]-float32(min(penalty, math.MaxFloat32)))
 	}
 }

@@ -45,7 +45,7 @@ func exp(x float64) float64 {
 	p = 1 + (r + float64(float64(r*r)*p))
 	// k may be 1024 when p < 1: scale in two steps.
 	half := int64(k) / 2
-	return p * pow2(half) * pow2(int64(k)-half)
+	return float64(float64(p*pow2(half)) * pow2(int64(k)-half))
 }
 
 // pow2 returns 2^k for -1022 ≤ k ≤ 1023.
@@ -100,27 +100,23 @@ func pow(x, y float64) float64 {
 	return exp(float64(y * log(x)))
 }
 
-// Coefficients of the polynomial of degree 6 that approximates 2^f on
-// [-0.5, 0.5] with a relative error below 3e-9 (Chebyshev interpolation).
-const (
-	exp2c1 = 0.6931472067028329
-	exp2c2 = 0.24022650922289554
-	exp2c3 = 0.05550327226669895
-	exp2c4 = 0.00961805667843204
-	exp2c5 = 0.0013400428177711937
-	exp2c6 = 0.00015461444724808513
-)
+// exp2Bits is the resolution of exp2Table, which holds 2^(i/1024).
+const exp2Bits = 10
 
-// exp2Fast returns 2^y with a relative error below 3e-9, for -1000 ≤ y ≤ 0. It
-// is for sums over a whole vocabulary.
+var exp2Table = func() (t [1 << exp2Bits]float64) {
+	for i := range t {
+		t[i] = exp(float64(float64(i)*math.Ln2) / (1 << exp2Bits))
+	}
+	return t
+}()
+
+// exp2Fast returns 2^(y/1024) with a relative error below 6e-8, for
+// -1000 ≤ y/1024 ≤ 0. It is for sums over a whole vocabulary: a table for the
+// fraction and a linear correction of what the table's step leaves.
 func exp2Fast(y float64) float64 {
 	t := y + roundMagic
-	f := y - (t - roundMagic)
-	p := float64(exp2c6*f) + exp2c5
-	p = float64(p*f) + exp2c4
-	p = float64(p*f) + exp2c3
-	p = float64(p*f) + exp2c2
-	p = float64(p*f) + exp2c1
-	p = float64(p*f) + 1
-	return math.Float64frombits(math.Float64bits(p) + math.Float64bits(t)<<52)
+	n := int64(math.Float64bits(t)) // the integer in its low bits
+	r := y - (t - roundMagic)
+	scaled := math.Float64bits(exp2Table[n&(1<<exp2Bits-1)]) + uint64(n>>exp2Bits)<<52
+	return float64(math.Float64frombits(scaled) * (1 + float64(r*(math.Ln2/(1<<exp2Bits)))))
 }

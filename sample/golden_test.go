@@ -66,7 +66,7 @@ func survivorsOf(t *testing.T, s *Sampler, l []float32) map[int32]float64 {
 	row := append([]float32(nil), l...)
 	s.cands = nil
 	s.adjust(row)
-	if _, err := s.choose(row, nil, false); err != nil {
+	if _, err := s.choose(row, nil, true); err != nil {
 		t.Fatal(err)
 	}
 	out := make(map[int32]float64)

@@ -137,7 +137,10 @@ func (s *Sampler) topKLazily(l []float32, m Mask, clean bool) (int32, bool, erro
 		}
 		s.cands = append(s.cands, cand)
 		if c.TopP < 1 && c.TypicalP == 1 {
-			if n := s.settledTopP(keys[i+1:]); n > 0 {
+			if len(s.cands) == 1 {
+				s.sumTail(keys[i:])
+			}
+			if n := s.settledTopP(len(keys) - 1 - i); n > 0 {
 				s.cands = s.cands[:n]
 				return s.filterAfterTopP(), true, nil
 			}
@@ -152,32 +155,37 @@ func (s *Sampler) topKLazily(l []float32, m Mask, clean bool) (int32, bool, erro
 	return 0, false, nil
 }
 
+// sumTail fills sums so that sums[j] is the weight of the last j of keys,
+// relative to the first, which is the first allowed candidate.
+func (s *Sampler) sumTail(keys []key) {
+	top := float64(keyLogit(keys[0]))
+	s.sums = append(s.sums[:0], 0)
+	for j := len(keys) - 1; j >= 0; j-- {
+		s.sums = append(s.sums, s.sums[len(s.sums)-1]+exp(float64(keyLogit(keys[j]))-top))
+	}
+}
+
 // settledTopP returns how many of the allowed candidates found so far top-p
-// keeps, or 0 while that depends on candidates not yet tested. The sum of the
-// weights of the k best allowed tokens lies between the sum over those found and
-// the sum if all the next ones were allowed; the cut grows with it.
-func (s *Sampler) settledTopP(untested []key) int {
+// keeps, or 0 while that depends on the candidates not yet tested, of which
+// untested are at hand. The sum of the weights of the k best allowed tokens lies
+// between the sum over those found and the sum if all the next ones were
+// allowed, and the cut grows with it: it is settled when both give the same.
+func (s *Sampler) settledTopP(untested int) int {
 	// margin covers the rounding of sums taken in different orders.
 	const margin = 1e-12
-	low := s.total()
-	top := float64(s.cands[0].logit)
-	// Before weighing the rest: could it be settled at best?
-	n := topPCut(s.cands, float64(low*(1-margin)), s.cfg.TopP)
-	high := low
 	missing := s.cfg.TopK - len(s.cands)
-	if missing > len(untested) {
-		// Tokens beyond the selected ones are at most as likely as the last.
-		if len(untested) == 0 {
-			return 0
-		}
-		high += float64(float64(missing-len(untested)) * exp(float64(keyLogit(untested[len(untested)-1]))-top))
-		missing = len(untested)
+	if missing > untested {
+		// Only where the walk nears its end; then it goes on to there.
+		return 0
 	}
-	for _, k := range untested[:missing] {
-		high += exp(float64(keyLogit(k)) - top)
+	low := s.total()
+	high := low + (s.sums[untested] - s.sums[untested-missing])
+	high += float64(margin * s.sums[len(s.sums)-1])
+	if low < float64(s.cfg.TopP*high) {
+		return 0
 	}
-	want := float64(s.cfg.TopP * float64(high*(1+margin)))
-	if low < want || topPCut(s.cands, float64(high*(1+margin)), s.cfg.TopP) != n {
+	n := topPCut(s.cands, float64(low*(1-margin)), s.cfg.TopP)
+	if topPCut(s.cands, high, s.cfg.TopP) != n {
 		return 0
 	}
 	return n

@@ -151,7 +151,7 @@ func (s *selector) estimate(l []float32, k int) float32 {
 	}
 	// The rank in the sample: the expected one plus three standard deviations.
 	mean := float64(k) / estimateStride
-	rank := int(mean+3*math.Sqrt(mean)) + 3
+	rank := int(mean+float64(3*math.Sqrt(mean))) + 3
 	if rank > estimateRanks {
 		return negInf
 	}
