@@ -3,11 +3,12 @@ package kv
 import "math/bits"
 
 // alloc appends to dst the cells for positions [pos, pos+n) of s. prev is the cell of position pos-1, or -1. There must
-// be n free cells. The ways are tried from the best to the worst: on from prev; in runs of free tiles that nobody holds;
-// in any free tiles; in free ends of tiles at the right offset; on from prev whatever the offset; anywhere, longer runs first.
+// be n free cells. The ways are tried from the best to the worst: on from prev; in what s holds; in runs of free tiles that
+// nobody holds; in any free tiles; in free ends of tiles at the right offset; on from prev whatever the offset; anywhere, longer runs first.
 func (a *Arena) alloc(dst []int32, s *Seq, pos, n, prev int) []int32 {
 	g := grower{a: a, s: s, dst: dst, pos: pos, left: n, prev: prev}
 	g.inPlace()
+	g.ahead()
 	if g.left > 0 {
 		s.release() // The run that the hold follows has come to its end.
 		g.tiles(false)
@@ -15,9 +16,8 @@ func (a *Arena) alloc(dst []int32, s *Seq, pos, n, prev int) []int32 {
 		g.ends(false)
 		g.ends(true)
 		g.onFrom()
-		for _, atLeast := range [...]int{TileCells, TileCells / 4, 1} {
-			g.anywhere(atLeast)
-		}
+		g.anywhere(TileCells / 4)
+		g.anywhere(1)
 	}
 	return g.dst
 }
@@ -39,8 +39,8 @@ func (g *grower) take(cell, n int) {
 	g.prev = cell + n - 1
 }
 
-// inPlace goes on from the last cell. In a tile of its own, an aligned sequence goes to the tile's end and then into the
-// next tiles while they are free and not held by others. One that is not aligned ends where an aligned tile can begin.
+// inPlace goes on from the last cell. An aligned sequence goes to the end of its tile and then into the next tiles while
+// they are free. One that is not aligned ends where an aligned tile can begin.
 func (g *grower) inPlace() {
 	a := g.a
 	for g.left > 0 && g.prev >= 0 && a.isFree(g.prev+1) {
@@ -53,12 +53,26 @@ func (g *grower) inPlace() {
 			g.take(cell, min(a.freeRun(cell), TileCells-phase))
 		case offset != 0:
 			g.take(cell, a.freeRun(cell))
-		case hasBit(a.open, tile) && (g.s.holds(tile) || !hasBit(a.held, tile)):
+		case hasBit(a.open, tile):
 			g.take(cell, TileCells)
 		default:
 			return
 		}
 	}
+}
+
+// ahead takes the free tiles that the sequence holds after the one of the last cell.
+func (g *grower) ahead() {
+	if g.prev < 0 {
+		return
+	}
+	first := g.prev/TileCells + 1
+	end := first
+	for g.s.holds(end) && hasBit(g.a.open, end) {
+		end++
+	}
+	g.tileRun(first, end-first)
+	g.inPlace()
 }
 
 // tiles takes runs of free tiles: those that nobody holds, or with held set all. One run for everything if there is one:
@@ -134,7 +148,11 @@ func (g *grower) anywhere(atLeast int) {
 	a := g.a
 	for w := 0; w < len(a.some) && g.left > 0; w++ {
 		for set := a.some[w]; set != 0; set &= set - 1 {
-			first := (w*64 + bits.TrailingZeros64(set)) * TileCells
+			tile := w*64 + bits.TrailingZeros64(set)
+			if m := a.mask[tile]; atLeast > 1 && m&(m>>1)&(m>>(atLeast-1)) == 0 {
+				continue // The common case of crumbs, told at once.
+			}
+			first := tile * TileCells
 			for offset := 0; offset < TileCells && g.left > 0; {
 				n := a.freeRun(first + offset)
 				if n >= atLeast {

@@ -278,6 +278,50 @@ func TestPlacementFork(t *testing.T) {
 	}
 }
 
+// TestPlacementBestFit: a new sequence goes to the shortest run of free tiles with room to grow.
+func TestPlacementBestFit(t *testing.T) {
+	a := newArena(t, 100*TileCells)
+	s := a.NewSeq()
+	grow(t, s, 100*TileCells)
+	// From the end, so that positions before stay what they were: free tiles [80, 82), [50, 62) and [10, 40).
+	for _, r := range [][2]int{{80, 82}, {50, 62}, {10, 40}} {
+		if _, err := s.Remove(r[0]*TileCells, r[1]*TileCells); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ tiles, at int }{
+		{6, 50},  // with 4 ahead: in the 12
+		{12, 10}, // no room to grow in what is left of them
+		{2, 28},  // after the 6 that those hold, though 2 would just fit in the 2
+	} {
+		n := a.NewSeq()
+		grow(t, n, c.tiles*TileCells)
+		if want := []Span{{0, int32(c.at * TileCells), int32(c.tiles * TileCells)}}; !slices.Equal(n.Spans(), want) {
+			t.Errorf("%d tiles: %v, want %v", c.tiles, n.Spans(), want)
+		}
+	}
+}
+
+// TestPlacementAfterShift: a sequence that a removal has put out of step goes on in the tiles that it holds, in step.
+func TestPlacementAfterShift(t *testing.T) {
+	a := newArena(t, 1024)
+	s, o := a.NewSeq(), a.NewSeq()
+	grow(t, s, 100) // tiles 0 to 6
+	grow(t, o, 100)
+	if _, err := s.Remove(10, 15); err != nil {
+		t.Fatal(err)
+	}
+	for s.Len() < 130 {
+		grow(t, s, 1)
+		grow(t, o, 1)
+	}
+	// 95 positions, then cell 100: position 95 ends a tile's worth, position 96 begins tile 7.
+	want := []Span{{0, 0, 10}, {10, 15, 86}, {96, 112, 34}}
+	if !slices.Equal(s.Spans(), want) || len(o.Spans()) != 1 {
+		t.Errorf("spans %v and %v, want %v and one", s.Spans(), o.Spans(), want)
+	}
+}
+
 // TestAppendAllocatesNothing: within the capacity of its slices.
 func TestAppendAllocatesNothing(t *testing.T) {
 	a := newArena(t, 1<<16)
@@ -307,18 +351,14 @@ func BenchmarkAppend(b *testing.B) {
 // BenchmarkAppendFragmented appends where every second cell is used.
 func BenchmarkAppendFragmented(b *testing.B) {
 	a := newArena(b, 1<<16)
-	s, other := a.NewSeq(), a.NewSeq()
-	for range 1 << 15 {
-		grow(b, s, 1)
-		grow(b, other, 1)
+	held := make([]*Seq, 1<<16)
+	for i := range held {
+		held[i] = a.NewSeq()
+		grow(b, held[i], 1)
 	}
-	if _, err := s.Remove(0, 1); err != nil {
-		b.Fatal(err)
-	}
-	s.Free()
-	for i := 1<<15 - 2; i > 0; i -= 2 {
-		if _, err := other.Remove(i, i+1); err != nil {
-			b.Fatal(err)
+	for _, s := range held {
+		if s.Cells()[0]%2 == 1 {
+			s.Free()
 		}
 	}
 	one := a.NewSeq()

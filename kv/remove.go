@@ -56,7 +56,6 @@ func (s *Seq) Remove(from, to int) (Shift, error) {
 	for _, c := range s.cells[from:to] {
 		a.drop(c)
 	}
-	s.release()
 	moved := slices.Clone(s.cells[to:])
 	s.cells = s.cells[:from]
 	s.cutSpans(from)

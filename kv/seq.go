@@ -126,7 +126,6 @@ func (s *Seq) Truncate(n int) {
 	}
 	s.cells = s.cells[:n]
 	s.cutSpans(n)
-	s.release()
 	s.hold()
 }
 
