@@ -21,7 +21,7 @@ func accelerateAttn(isa ISA, a *Attn) {
 			_ = x[len(acc)-1]
 			axpbyAVX512(&acc[0], &x[0], len(acc), a, b)
 		},
-		scale: scaleGeneric,
+		scale: func(dst, x []float32, s float32) { scaleAVX512(&dst[0], &x[:len(dst)][0], len(dst), s) },
 	}
 }
 
@@ -47,7 +47,7 @@ func loadAVX512(s *AttnScratch, job *AttnJob, at, from, to, nq int) {
 	if convert {
 		for p := from; p < to; p++ {
 			row := b.layerV[int(cells[p])*hd*size:]
-			f16ToF32Generic(s.v[p*hd:(p+1)*hd], unsafe.Slice((*uint16)(unsafe.Pointer(&row[0])), hd))
+			f16ToF32Wide(s.v[p*hd:(p+1)*hd], unsafe.Slice((*uint16)(unsafe.Pointer(&row[0])), hd))
 		}
 		b.v = s.v
 	}

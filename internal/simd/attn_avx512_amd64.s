@@ -5,17 +5,102 @@
 #include "textflag.h"
 
 DATA expConsts<>+0(SB)/4, $0x3fb8aa3b
-DATA expConsts<>+4(SB)/4, $0x4b400000
-DATA expConsts<>+8(SB)/4, $0x3f318000
-DATA expConsts<>+12(SB)/4, $0xb95e8083
-DATA expConsts<>+16(SB)/4, $0x3ab511e8
-DATA expConsts<>+20(SB)/4, $0x3c091d10
-DATA expConsts<>+24(SB)/4, $0x3d2aac79
-DATA expConsts<>+28(SB)/4, $0x3e2aaa49
-DATA expConsts<>+32(SB)/4, $0x3efffffe
-DATA expConsts<>+36(SB)/4, $0x3f800000
-DATA expConsts<>+40(SB)/4, $0xc2aea8f6
-GLOBL expConsts<>(SB), RODATA|NOPTR, $44
+DATA expConsts<>+4(SB)/4, $0x3fb8aa3b
+DATA expConsts<>+8(SB)/4, $0x3fb8aa3b
+DATA expConsts<>+12(SB)/4, $0x3fb8aa3b
+DATA expConsts<>+16(SB)/4, $0x3fb8aa3b
+DATA expConsts<>+20(SB)/4, $0x3fb8aa3b
+DATA expConsts<>+24(SB)/4, $0x3fb8aa3b
+DATA expConsts<>+28(SB)/4, $0x3fb8aa3b
+DATA expConsts<>+32(SB)/4, $0x4b400000
+DATA expConsts<>+36(SB)/4, $0x4b400000
+DATA expConsts<>+40(SB)/4, $0x4b400000
+DATA expConsts<>+44(SB)/4, $0x4b400000
+DATA expConsts<>+48(SB)/4, $0x4b400000
+DATA expConsts<>+52(SB)/4, $0x4b400000
+DATA expConsts<>+56(SB)/4, $0x4b400000
+DATA expConsts<>+60(SB)/4, $0x4b400000
+DATA expConsts<>+64(SB)/4, $0x3f318000
+DATA expConsts<>+68(SB)/4, $0x3f318000
+DATA expConsts<>+72(SB)/4, $0x3f318000
+DATA expConsts<>+76(SB)/4, $0x3f318000
+DATA expConsts<>+80(SB)/4, $0x3f318000
+DATA expConsts<>+84(SB)/4, $0x3f318000
+DATA expConsts<>+88(SB)/4, $0x3f318000
+DATA expConsts<>+92(SB)/4, $0x3f318000
+DATA expConsts<>+96(SB)/4, $0xb95e8083
+DATA expConsts<>+100(SB)/4, $0xb95e8083
+DATA expConsts<>+104(SB)/4, $0xb95e8083
+DATA expConsts<>+108(SB)/4, $0xb95e8083
+DATA expConsts<>+112(SB)/4, $0xb95e8083
+DATA expConsts<>+116(SB)/4, $0xb95e8083
+DATA expConsts<>+120(SB)/4, $0xb95e8083
+DATA expConsts<>+124(SB)/4, $0xb95e8083
+DATA expConsts<>+128(SB)/4, $0x3ab511e8
+DATA expConsts<>+132(SB)/4, $0x3ab511e8
+DATA expConsts<>+136(SB)/4, $0x3ab511e8
+DATA expConsts<>+140(SB)/4, $0x3ab511e8
+DATA expConsts<>+144(SB)/4, $0x3ab511e8
+DATA expConsts<>+148(SB)/4, $0x3ab511e8
+DATA expConsts<>+152(SB)/4, $0x3ab511e8
+DATA expConsts<>+156(SB)/4, $0x3ab511e8
+DATA expConsts<>+160(SB)/4, $0x3c091d10
+DATA expConsts<>+164(SB)/4, $0x3c091d10
+DATA expConsts<>+168(SB)/4, $0x3c091d10
+DATA expConsts<>+172(SB)/4, $0x3c091d10
+DATA expConsts<>+176(SB)/4, $0x3c091d10
+DATA expConsts<>+180(SB)/4, $0x3c091d10
+DATA expConsts<>+184(SB)/4, $0x3c091d10
+DATA expConsts<>+188(SB)/4, $0x3c091d10
+DATA expConsts<>+192(SB)/4, $0x3d2aac79
+DATA expConsts<>+196(SB)/4, $0x3d2aac79
+DATA expConsts<>+200(SB)/4, $0x3d2aac79
+DATA expConsts<>+204(SB)/4, $0x3d2aac79
+DATA expConsts<>+208(SB)/4, $0x3d2aac79
+DATA expConsts<>+212(SB)/4, $0x3d2aac79
+DATA expConsts<>+216(SB)/4, $0x3d2aac79
+DATA expConsts<>+220(SB)/4, $0x3d2aac79
+DATA expConsts<>+224(SB)/4, $0x3e2aaa49
+DATA expConsts<>+228(SB)/4, $0x3e2aaa49
+DATA expConsts<>+232(SB)/4, $0x3e2aaa49
+DATA expConsts<>+236(SB)/4, $0x3e2aaa49
+DATA expConsts<>+240(SB)/4, $0x3e2aaa49
+DATA expConsts<>+244(SB)/4, $0x3e2aaa49
+DATA expConsts<>+248(SB)/4, $0x3e2aaa49
+DATA expConsts<>+252(SB)/4, $0x3e2aaa49
+DATA expConsts<>+256(SB)/4, $0x3efffffe
+DATA expConsts<>+260(SB)/4, $0x3efffffe
+DATA expConsts<>+264(SB)/4, $0x3efffffe
+DATA expConsts<>+268(SB)/4, $0x3efffffe
+DATA expConsts<>+272(SB)/4, $0x3efffffe
+DATA expConsts<>+276(SB)/4, $0x3efffffe
+DATA expConsts<>+280(SB)/4, $0x3efffffe
+DATA expConsts<>+284(SB)/4, $0x3efffffe
+DATA expConsts<>+288(SB)/4, $0x3f800000
+DATA expConsts<>+292(SB)/4, $0x3f800000
+DATA expConsts<>+296(SB)/4, $0x3f800000
+DATA expConsts<>+300(SB)/4, $0x3f800000
+DATA expConsts<>+304(SB)/4, $0x3f800000
+DATA expConsts<>+308(SB)/4, $0x3f800000
+DATA expConsts<>+312(SB)/4, $0x3f800000
+DATA expConsts<>+316(SB)/4, $0x3f800000
+DATA expConsts<>+320(SB)/4, $0xc2aea8f6
+DATA expConsts<>+324(SB)/4, $0xc2aea8f6
+DATA expConsts<>+328(SB)/4, $0xc2aea8f6
+DATA expConsts<>+332(SB)/4, $0xc2aea8f6
+DATA expConsts<>+336(SB)/4, $0xc2aea8f6
+DATA expConsts<>+340(SB)/4, $0xc2aea8f6
+DATA expConsts<>+344(SB)/4, $0xc2aea8f6
+DATA expConsts<>+348(SB)/4, $0xc2aea8f6
+DATA expConsts<>+352(SB)/4, $0x42b17217
+DATA expConsts<>+356(SB)/4, $0x42b17217
+DATA expConsts<>+360(SB)/4, $0x42b17217
+DATA expConsts<>+364(SB)/4, $0x42b17217
+DATA expConsts<>+368(SB)/4, $0x42b17217
+DATA expConsts<>+372(SB)/4, $0x42b17217
+DATA expConsts<>+376(SB)/4, $0x42b17217
+DATA expConsts<>+380(SB)/4, $0x42b17217
+GLOBL expConsts<>(SB), RODATA|NOPTR, $384
 DATA negInf<>+0(SB)/4, $0xff800000
 GLOBL negInf<>(SB), RODATA|NOPTR, $4
 DATA negMax<>+0(SB)/4, $0xff7fffff
@@ -5514,16 +5599,17 @@ loop1:
 // func attnSoftmaxAVX512(s *float32, m *float32, sum *float32, alpha *float32, lo *int32, hi *int32, n int, scale float32)
 TEXT ·attnSoftmaxAVX512(SB), NOSPLIT|NOFRAME, $0-60
 	VBROADCASTSS expConsts<>+0(SB), Z16
-	VBROADCASTSS expConsts<>+4(SB), Z17
-	VBROADCASTSS expConsts<>+8(SB), Z18
-	VBROADCASTSS expConsts<>+12(SB), Z19
-	VBROADCASTSS expConsts<>+16(SB), Z20
-	VBROADCASTSS expConsts<>+20(SB), Z21
-	VBROADCASTSS expConsts<>+24(SB), Z22
-	VBROADCASTSS expConsts<>+28(SB), Z23
-	VBROADCASTSS expConsts<>+32(SB), Z24
-	VBROADCASTSS expConsts<>+36(SB), Z25
-	VBROADCASTSS expConsts<>+40(SB), Z26
+	VBROADCASTSS expConsts<>+32(SB), Z17
+	VBROADCASTSS expConsts<>+64(SB), Z18
+	VBROADCASTSS expConsts<>+96(SB), Z19
+	VBROADCASTSS expConsts<>+128(SB), Z20
+	VBROADCASTSS expConsts<>+160(SB), Z21
+	VBROADCASTSS expConsts<>+192(SB), Z22
+	VBROADCASTSS expConsts<>+224(SB), Z23
+	VBROADCASTSS expConsts<>+256(SB), Z24
+	VBROADCASTSS expConsts<>+288(SB), Z25
+	VBROADCASTSS expConsts<>+320(SB), Z26
+	VBROADCASTSS expConsts<>+352(SB), Z27
 	VBROADCASTSS scale+56(FP), Z28
 	VBROADCASTSS negInf<>(SB), Z29
 	VBROADCASTSS negMax<>(SB), X30
@@ -5600,8 +5686,7 @@ max1:
 	VFMADD213PS Z24, Z0, Z1
 	VFMADD213PS Z25, Z0, Z1
 	VFMADD213PS Z25, Z0, Z1
-	VPSLLD $23, Z2, Z2
-	VPADDD.Z Z2, Z1, K7, Z1
+	VSCALEFPS.Z Z3, Z1, K7, Z1
 	VMOVUPS Y1, 0(R8)
 	// Weights and sums.
 	MOVQ s+0(FP), SI
@@ -5633,8 +5718,7 @@ exp2:
 	VFMADD213PS Z24, Z1, Z5
 	VFMADD213PS Z25, Z1, Z5
 	VFMADD213PS Z25, Z1, Z5
-	VPSLLD $23, Z9, Z9
-	VPADDD.Z Z9, Z5, K7, Z5
+	VSCALEFPS.Z Z13, Z5, K7, Z5
 	VMOVUPS Z5, 0(SI)
 	VCMPPS $5, Z26, Z2, K7
 	VMOVAPS Z2, Z10
@@ -5649,8 +5733,7 @@ exp2:
 	VFMADD213PS Z24, Z2, Z6
 	VFMADD213PS Z25, Z2, Z6
 	VFMADD213PS Z25, Z2, Z6
-	VPSLLD $23, Z10, Z10
-	VPADDD.Z Z10, Z6, K7, Z6
+	VSCALEFPS.Z Z13, Z6, K7, Z6
 	VMOVUPS Z6, 64(SI)
 	VCMPPS $5, Z26, Z3, K7
 	VMOVAPS Z3, Z11
@@ -5665,8 +5748,7 @@ exp2:
 	VFMADD213PS Z24, Z3, Z7
 	VFMADD213PS Z25, Z3, Z7
 	VFMADD213PS Z25, Z3, Z7
-	VPSLLD $23, Z11, Z11
-	VPADDD.Z Z11, Z7, K7, Z7
+	VSCALEFPS.Z Z13, Z7, K7, Z7
 	VMOVUPS Z7, 128(SI)
 	VCMPPS $5, Z26, Z4, K7
 	VMOVAPS Z4, Z12
@@ -5681,8 +5763,7 @@ exp2:
 	VFMADD213PS Z24, Z4, Z8
 	VFMADD213PS Z25, Z4, Z8
 	VFMADD213PS Z25, Z4, Z8
-	VPSLLD $23, Z12, Z12
-	VPADDD.Z Z12, Z8, K7, Z8
+	VSCALEFPS.Z Z13, Z8, K7, Z8
 	VMOVUPS Z8, 192(SI)
 	VADDPS Z6, Z5, Z5
 	VADDPS Z8, Z7, Z7

@@ -22,6 +22,9 @@ const (
 // exp32 is exp(x) within 2 ulp. Results below the smallest normal number are exactly 0 (so exp(-Inf) is), results above
 // the largest are +Inf, and NaN stays NaN.
 func exp32(x float32) float32 {
+	if x != x { // its low bits must not reach the exponent below
+		return x
+	}
 	if x < expMin {
 		return 0
 	}

@@ -200,13 +200,17 @@ func TestExp(t *testing.T) {
 		}
 		t.Logf("worst error %.3f ulp of %d", worst, len(x))
 		inf := float32(math.Inf(1))
-		ends := []float32{-inf, -1e30, -104, -88, inf, 88.73, 1e30, 0, float32(math.NaN())}
+		ends := []float32{-inf, -1e30, -104, -88, inf, 88.73, 1e30, 0, float32(math.NaN()), math.Float32frombits(0xffffffff)}
 		want := []float32{0, 0, 0, 0, inf, inf, inf, 1}
 		got = make([]float32, len(ends))
 		s.Exp(got, ends)
 		wantBits(t, "ends", got, want)
-		if got[8] == got[8] {
-			t.Errorf("exp(NaN) = %g", got[8])
+		if got[8] == got[8] || got[9] == got[9] {
+			t.Errorf("exp(NaN) = %g, %g", got[8], got[9])
+		}
+		s.Silu(got, ends)
+		if got[8] == got[8] || got[9] == got[9] || got[4] != inf || got[1] != 0 {
+			t.Errorf("silu(%v) = %v", ends, got)
 		}
 	})
 }
