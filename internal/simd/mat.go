@@ -32,7 +32,7 @@ type Mat struct {
 	quantize func(buf []byte, width, slot int, x []float32)
 	// few multiplies panels with one group of at most fewTokens tokens straight from the packed form; nil where a
 	// type has no such kernel.
-	few       [noType]func(t fewTask)
+	few       [typeCount]func(t fewTask)
 	fewTokens int
 }
 
@@ -116,7 +116,7 @@ func (m *Mat) MatMul(dst []float32, dstStride int, w *Weight, a *Acts, panelFrom
 	if panelFrom >= panelTo || a.Tokens == 0 {
 		return
 	}
-	if few := m.few[w.Type%noType]; few != nil && a.Tokens <= m.fewTokens {
+	if few := m.few[w.Type]; few != nil && a.Tokens <= m.fewTokens {
 		size := f.panelBytes(w.Cols)
 		few(fewTask{
 			dst: dst[panelFrom*PanelRows:], stride: dstStride, rows: w.Rows - panelFrom*PanelRows,

@@ -2,6 +2,8 @@
 
 package simd
 
+import "github.com/minfer-go/minfer/quant"
+
 // dotFunc is a generated kernel for one class and one width of group: see dotTask. stride counts numbers, start bytes;
 // mask has a bit for each row that dst has; first is 0 to continue the sums in dst.
 type dotFunc = func(dst *float32, stride int, records, acts *byte, count, start int, mask uint64, first int)
@@ -35,10 +37,37 @@ var dots512 = [...][maxTile + 1]dotFunc{
 	},
 }
 
+// expandFunc is a generated expansion of count whole units.
+type expandFunc = func(dst, units *byte, count int)
+
+// expands512 is indexed by type.
+var expands512 = [typeCount]expandFunc{
+	quant.F16: expand512F16, quant.BF16: expand512BF16,
+	quant.Q4_0: expand512Q4_0, quant.Q4_1: expand512Q4_1, quant.Q5_0: expand512Q5_0, quant.Q5_1: expand512Q5_1,
+	quant.Q8_0: expand512Q8_0, quant.IQ4_NL: expand512IQ4NL, quant.MXFP4: expand512MXFP4, quant.Q2_K: expand512Q2K,
+	quant.Q3_K: expand512Q3K, quant.Q4_K: expand512Q4K, quant.Q5_K: expand512Q5K, quant.Q6_K: expand512Q6K,
+	quant.IQ4_XS: expand512IQ4XS,
+}
+
 func accelerateMat(isa ISA, m *Mat) {
 	if isa == AVX512 {
 		m.tile = maxTile
 		m.dot = dotAVX512
+		m.expand = expandWith(&expands512)
+	}
+}
+
+// expandWith is an expand that uses the kernels of a table, and the portable code where there is none.
+func expandWith(kernels *[typeCount]expandFunc) func(f *form, t quant.Type, dst, units []byte) {
+	return func(f *form, t quant.Type, dst, units []byte) {
+		kernel := kernels[t]
+		if kernel == nil {
+			expandGeneric(f, t, dst, units)
+			return
+		}
+		n := len(units) / f.unitBytes
+		_ = dst[:n*f.unitRecords()*recordBytes[f.class]]
+		kernel(&dst[0], &units[0], n)
 	}
 }
 

@@ -491,3 +491,26 @@ func TestMatMulAllocs(t *testing.T) {
 		}
 	})
 }
+
+// expand of every set equals the portable one to the bit.
+func TestExpand(t *testing.T) {
+	eachSet(t, func(t *testing.T, s *Set) {
+		rng := rand.New(rand.NewPCG(15, 16))
+		for _, typ := range matTypes() {
+			f := formOf(typ)
+			for units := 1; units <= 5; units++ {
+				w := packed(t, typ, randomBlocks(rng, typ, PanelRows, units*f.unit, true), PanelRows, units*f.unit)
+				n := units * f.unitRecords() * recordBytes[f.class]
+				got, want := guardAlloc[byte](t, n), make([]byte, n)
+				panel := w.Panels[:units*f.unitBytes]
+				s.Mat.expand(f, typ, got, panel)
+				expandGeneric(f, typ, want, panel)
+				for i := range got {
+					if got[i] != want[i] {
+						t.Fatalf("%s, %d units: byte %d is %#x, want %#x", typ, units, i, got[i], want[i])
+					}
+				}
+			}
+		}
+	})
+}

@@ -84,7 +84,10 @@ const (
 	byteBytes   = PanelRows * BlockLen
 )
 
-var forms [quant.MXFP4 + 1]form
+// typeCount bounds the types that have a form.
+const typeCount = quant.MXFP4 + 1
+
+var forms [typeCount]form
 
 func init() {
 	simple := func(class class, header, block int, offset int32, pack func(dst, src []byte, row int), expand func(dst, unit []byte)) form {
