@@ -67,7 +67,7 @@ var (
 		isolate(matchThreeDigits),
 	}
 	exaoneMoEStages = []stage{isolate(matchExaoneMoE)}
-	jais2Stages     = []stage{isolate(matchJais2)}
+	jais2Stages     = []stage{jais2}
 )
 
 // cjkRanges is the class [一-龥ࠀ-一가-퟿], whose second range runs from U+0800

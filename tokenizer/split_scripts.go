@@ -165,7 +165,7 @@ func isStop(r rune) bool {
 	return false
 }
 
-// matchFalconPunct makes a matcher of [\p{P}EXTRA]+.
+// punctOr makes a matcher of [\p{P}EXTRA]+.
 func punctOr(extra string) matcher {
 	ok := func(r rune) bool {
 		if classOf(r)&cP != 0 {
@@ -226,9 +226,9 @@ func matchExaoneMoE(s string) int {
 
 // spacedLetters returns the end of (?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+ at i, or i.
 func spacedLetters(s string, i int) int {
-	for {
+	for start := i; ; {
 		j := i
-		if j > 0 && j < len(s) && s[j] == ' ' {
+		if i > start && i < len(s) && s[i] == ' ' {
 			j++
 		}
 		c, n := at(s, j)
@@ -239,38 +239,63 @@ func spacedLetters(s string, i int) int {
 	}
 }
 
-// matchJais2 is wordRule{cL, 3} whose white space comes in pieces of 512, 256,
-// ... 4 and 1 or 2 characters, each such piece followed by white space or the
-// end, or else one character.
-func matchJais2(s string) int {
-	n := jais2Words.match(s)
-	if c, _ := at(s, 0); c&cWS == 0 || n == 0 {
-		return n
+// jais2 is the stage of wordRule{cL, 3} whose white space without line ends comes
+// in pieces of 512, 256, ... 4 and 1 or 2 characters, each followed by white
+// space or the end, or else in single characters:
+//
+//	...|\s*[\r\n]+|\s{512}(?!\S)|...|\s{4}(?!\S)|\s{1,2}(?!\S)|\s{1}
+func jais2(s string, base int, ends []int) []int {
+	for i := 0; i < len(s); {
+		count, line, end := spaceRun(s[i:])
+		if line > 0 {
+			i += line
+			ends = append(ends, base+i)
+			continue
+		}
+		atEnd := i+end == len(s)
+		for count > 1 || count == 1 && atEnd {
+			n := jais2Step(count, atEnd)
+			count -= n
+			for range n {
+				_, size := at(s, i)
+				i += size
+			}
+			ends = append(ends, base+i)
+		}
+		if i < len(s) { // the last space may lead a word or punctuation
+			i += jais2Words.match(s[i:])
+			ends = append(ends, base+i)
+		}
 	}
-	if last, _ := utf8.DecodeLastRuneInString(s[:n]); classOf(last)&cWS == 0 || s[n-1] == '\n' || s[n-1] == '\r' {
-		return n // a word or punctuation behind a space, or lines
+	return ends
+}
+
+// jais2Step returns how many of the count characters of white space left in a
+// run make the next piece; atEnd says that the text ends with the run.
+func jais2Step(count int, atEnd bool) int {
+	for n := 512; n > 1; n /= 2 {
+		if count > n || count == n && atEnd {
+			return n
+		}
 	}
-	// At most 513 characters decide: the longest piece and what follows it.
-	var offsets [514]int
-	count := 0
-	for i := 0; count < 513; {
-		c, size := at(s, i)
+	return 1
+}
+
+// spaceRun measures the white space that s starts with: its characters, the end
+// of its last line end (0 if none) and its end.
+func spaceRun(s string) (count, line, end int) {
+	for end < len(s) {
+		c, n := at(s, end)
 		if c&cWS == 0 {
 			break
 		}
-		i += size
+		end += n
 		count++
-		offsets[count] = i
-	}
-	for _, want := range [...]int{512, 256, 128, 64, 32, 16, 8, 4, 2, 1} {
-		if count < want {
-			continue
-		}
-		if end := offsets[want]; count > want || end == len(s) {
-			return end
+		if c&cNL != 0 {
+			line = end
 		}
 	}
-	return offsets[1]
+	return count, line, end
 }
 
 var jais2Words = wordRule{letters: cL, digits: 3, tail: newlines}

@@ -32,7 +32,7 @@ const (
 	// MaxTokenBytes is the largest length of a token's text in bytes.
 	MaxTokenBytes = 1 << 16
 	// MaxTextBytes is the largest length of all tokens' texts together.
-	MaxTextBytes = 1 << 28
+	MaxTextBytes = 1 << 26
 )
 
 // tokenType is the type of a token as GGUF files store it.
