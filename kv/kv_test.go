@@ -283,15 +283,15 @@ func TestPlacementBestFit(t *testing.T) {
 	a := newArena(t, 100*TileCells)
 	s := a.NewSeq()
 	grow(t, s, 100*TileCells)
-	// From the end, so that positions before stay what they were: free tiles [80, 82), [50, 62) and [10, 40).
-	for _, r := range [][2]int{{80, 82}, {50, 62}, {10, 40}} {
+	// From the end, so that positions before stay what they were: runs of 15, 2, 12 and 30 free tiles.
+	for _, r := range [][2]int{{80, 95}, {70, 72}, {50, 62}, {10, 40}} {
 		if _, err := s.Remove(r[0]*TileCells, r[1]*TileCells); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, c := range []struct{ tiles, at int }{
 		{6, 50},  // with 4 ahead: in the 12
-		{12, 10}, // no room to grow in what is left of them
+		{12, 10}, // with 6 ahead: in the 30
 		{2, 28},  // after the 6 that those hold, though 2 would just fit in the 2
 	} {
 		n := a.NewSeq()

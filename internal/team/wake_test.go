@@ -158,3 +158,25 @@ func TestNoLostWake(t *testing.T) {
 		tm.Close()
 	}
 }
+
+// TestParkLooksAgain: a worker that has something to do by the time it parks does not.
+func TestParkLooksAgain(t *testing.T) {
+	tm := New(2, Spin(0))
+	defer tm.Close()
+	if err := tm.Run(nil); err != nil {
+		t.Fatal(err)
+	}
+	settled(t, tm)
+	back := make(chan struct{})
+	go func() {
+		tm.workers[0].park() // The run is over, which is what worker 0 would wait for.
+		close(back)
+	}()
+	select {
+	case <-back:
+	case <-time.After(10 * time.Second):
+		tm.workers[0].wake()
+		t.Fatal("worker 0 sleeps though the run is over")
+	}
+	settled(t, tm)
+}
