@@ -54,6 +54,12 @@ func accelerateMat(isa ISA, m *Mat) {
 		m.tile = maxTile
 		m.dot = dotAVX512
 		m.expand = expandWith(&expands512)
+		m.fewTokens = 4
+		for t, kernels := range few512 {
+			if kernels != nil {
+				m.few[t] = fewWith(kernels)
+			}
+		}
 	}
 }
 
@@ -78,4 +84,38 @@ func dotAVX512(t dotTask) {
 	}
 	start := t.width * (BlockLen + 4*t.start)
 	dots512[t.class][t.width](&t.dst[0], t.stride, &t.records[0], &t.acts[0], t.count, start, 1<<t.rows-1, first)
+}
+
+// fewFunc is a generated kernel for one type and one width of group: see fewTask. count panels of units units each.
+type fewFunc = func(dst *float32, stride int, panels, acts *byte, count, units int, mask uint64)
+
+// few512 is indexed by type and width of group.
+var few512 = [typeCount][]fewFunc{
+	quant.Q4_0:   {nil, few512Q4_01, few512Q4_02, few512Q4_03, few512Q4_04},
+	quant.Q4_1:   {nil, few512Q4_11, few512Q4_12, few512Q4_13, few512Q4_14},
+	quant.Q5_0:   {nil, few512Q5_01, few512Q5_02, few512Q5_03, few512Q5_04},
+	quant.Q5_1:   {nil, few512Q5_11, few512Q5_12, few512Q5_13, few512Q5_14},
+	quant.Q8_0:   {nil, few512Q8_01, few512Q8_02, few512Q8_03, few512Q8_04},
+	quant.IQ4_NL: {nil, few512IQ4NL1, few512IQ4NL2, few512IQ4NL3, few512IQ4NL4},
+	quant.MXFP4:  {nil, few512MXFP41, few512MXFP42, few512MXFP43, few512MXFP44},
+	quant.Q2_K:   {nil, few512Q2K1, few512Q2K2, few512Q2K3, few512Q2K4},
+	quant.Q3_K:   {nil, few512Q3K1, few512Q3K2, few512Q3K3, few512Q3K4},
+	quant.Q4_K:   {nil, few512Q4K1, few512Q4K2, few512Q4K3, few512Q4K4},
+	quant.Q5_K:   {nil, few512Q5K1, few512Q5K2, few512Q5K3, few512Q5K4},
+	quant.Q6_K:   {nil, few512Q6K1, few512Q6K2, few512Q6K3, few512Q6K4},
+	quant.IQ4_XS: {nil, few512IQ4XS1, few512IQ4XS2, few512IQ4XS3, few512IQ4XS4},
+}
+
+// fewWith runs kernels: whole panels at once, then the last rows.
+func fewWith(kernels []fewFunc) func(t fewTask) {
+	return func(t fewTask) {
+		kernel := kernels[t.width]
+		whole := min(t.count, t.rows/PanelRows)
+		if whole > 0 {
+			kernel(&t.dst[0], t.stride, &t.panels[0], &t.acts[0], whole, t.units, 1<<PanelRows-1)
+		}
+		if whole < t.count {
+			kernel(&t.dst[whole*PanelRows], t.stride, &t.panels[whole*t.size], &t.acts[0], 1, t.units, 1<<(t.rows%PanelRows)-1)
+		}
+	}
 }

@@ -79,3 +79,32 @@ func BenchmarkMatMul(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkMatVec streams a matrix larger than the caches, as the output layer of a 0.5b model, for a few tokens.
+func BenchmarkMatVec(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const rows, cols = 98304, 1024
+	for _, s := range Usable() {
+		for _, typ := range matTypes() {
+			src := randomBlocks(rng, typ, 64, cols, false)
+			n, err := PackedBytes(typ, rows, cols)
+			if err != nil {
+				b.Fatal(err)
+			}
+			w := &Weight{Type: typ, Rows: rows, Cols: cols, Panels: aligned64(n)}
+			Pack(w.Panels, typ, src, 64, cols, 0, 4)
+			for size := 4 * PanelBytes(typ, cols); size < n; size *= 2 {
+				copy(w.Panels[size:], w.Panels[:size])
+			}
+			for _, tokens := range []int{1, 2, 3, 4, 6, 8} {
+				a := stored(b, &s.Mat, KindFor(typ), randomActs(rng, tokens, cols), tokens, cols)
+				dst := make([]float32, tokens*rows)
+				b.Run(fmt.Sprintf("%s/%s/%d", s.ISA, typ, tokens), func(b *testing.B) {
+					seconds := fastest(b, func() { s.MatMul(dst, rows, w, a, 0, Panels(rows)) })
+					b.ReportMetric(float64(rows*cols*tokens)/seconds/1e9, "GMAC/s")
+					b.ReportMetric(float64(n)/seconds/1e9, "GB/s")
+				})
+			}
+		}
+	}
+}

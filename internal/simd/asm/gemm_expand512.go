@@ -13,7 +13,7 @@ func emitExpand512(f *File) {
 
 // expand512 emits the expansion of whole units of one type.
 //
-//	DI records  SI units  CX count of units  DX small scales of the block  R8 codes of the block  BX blocks left
+//	DI records  SI units  CX units left, and those of walkBlocks
 func expand512(f *File, w *weightForm) {
 	name := "expand512" + w.name
 	fn := f.Func(name, "dst *byte, units *byte, count int", name+" expands count units: it is expand"+w.name+" for several.")
@@ -40,7 +40,8 @@ func expand512(f *File, w *weightForm) {
 			block(b, at, at, w.header+b*w.blockBytes())
 		}
 	} else {
-		walkBlocks(fn, w, func(small, codes panelAt) { block(0, small, codes, 0) }, func() { unitScales512(fn, w, at) })
+		unitScales512(fn, w, at)
+		walkBlocks(fn, w, func(small, codes panelAt) { block(0, small, codes, 0) })
 	}
 	fn.Op("ADDQ", Imm(w.unitBytes()), "SI")
 	fn.Op("DECQ", "CX")
@@ -49,22 +50,21 @@ func expand512(f *File, w *weightForm) {
 	fn.Ret()
 }
 
-// walkBlocks emits the loop over the blocks of a K type's unit at SI: DX walks the small scales, R8 the codes.
-func walkBlocks(fn *Func, w *weightForm, body func(small, codes panelAt), before func()) {
-	before()
+// walkBlocks emits the loop over the blocks of a K type's unit at SI: R8 walks the codes, R10 the small scales, AX counts.
+func walkBlocks(fn *Func, w *weightForm, body func(small, codes panelAt)) {
 	perBlock := panelRows
 	if w.scales == scaleSuperHalf || w.scales == scaleSuperQ2 {
 		perBlock = 2 * panelRows
 	}
-	fn.Op("LEAQ", Mem("SI", w.superAt()), "DX")
+	fn.Op("LEAQ", Mem("SI", w.superAt()), "R10")
 	fn.Op("LEAQ", Mem("SI", w.header), "R8")
-	fn.Op("MOVQ", Imm(w.blocks), "BX")
+	fn.Op("MOVQ", Imm(w.blocks), "AX")
 	loop := fn.NewLabel("block")
 	fn.Label(loop)
-	body(panelAt{base: "DX"}, panelAt{base: "R8"})
-	fn.Op("ADDQ", Imm(perBlock), "DX")
+	body(panelAt{base: "R10"}, panelAt{base: "R8"})
+	fn.Op("ADDQ", Imm(perBlock), "R10")
 	fn.Op("ADDQ", Imm(w.blockBytes()), "R8")
-	fn.Op("DECQ", "BX")
+	fn.Op("DECQ", "AX")
 	fn.Op("JNE", loop)
 }
 
