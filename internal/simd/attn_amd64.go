@@ -4,25 +4,50 @@ package simd
 
 import "unsafe"
 
+// attnASM are the assembly kernels of one set. They see only addresses; the methods check the lengths.
+type attnASM struct {
+	scores, scoresHalf func(s *float32, k *byte, q *float32, koff, qoff *int, n, hd int)
+	values, valuesHalf func(acc, alpha, p *float32, v *byte, cells *int32, n, count, hd int)
+	gather, gatherHalf func(dst *float32, src *byte, lanes *int32, mask, hd int)
+	softmax            func(s, m, sum, alpha *float32, lo, hi *int32, n int, scale float32)
+	axpby              func(acc, x *float32, n int, a, b float32)
+	scale              func(dst, x *float32, n int, s float32)
+	widen              func(dst *float32, x *uint16, n int)
+}
+
 func accelerateAttn(isa ISA, a *Attn) {
-	if isa != AVX512 {
-		return
-	}
+	var asm *attnASM
 	odd := a.kern
 	a.odd = &odd
-	a.kern = attnKernels{
-		queries: 6,
-		small:   7,
-		load:    loadAVX512,
-		scores:  scoresAVX512,
-		softmax: softmaxAVX512,
-		values:  valuesAVX512,
-		axpby: func(acc, x []float32, a, b float32) {
-			_ = x[len(acc)-1]
-			axpbyAVX512(&acc[0], &x[0], len(acc), a, b)
-		},
-		scale: func(dst, x []float32, s float32) { scaleAVX512(&dst[0], &x[:len(dst)][0], len(dst), s) },
+	switch isa {
+	case AVX512:
+		a.kern.queries, a.kern.small = 6, 7
+		asm = &attnASM{
+			scores: attnScoresF32AVX512, scoresHalf: attnScoresF16AVX512,
+			values: attnValuesF32AVX512, valuesHalf: attnValuesF16AVX512,
+			gather: attnGatherTileF32AVX512, gatherHalf: attnGatherTileF16AVX512,
+			softmax: attnSoftmaxAVX512, axpby: axpbyAVX512, scale: scaleAVX512, widen: f16ToF32AVX512,
+		}
+	case AVX2:
+		a.kern.queries, a.kern.small = 6, 6
+		asm = &attnASM{
+			scores: attnScoresF32AVX2, scoresHalf: attnScoresF16AVX2,
+			values: attnValuesF32AVX2, valuesHalf: attnValuesF16AVX2,
+			gather: attnGatherTileF32AVX2, gatherHalf: attnGatherTileF16AVX2,
+			softmax: attnSoftmaxAVX2, axpby: axpbyAVX2, scale: scaleAVX2, widen: f16ToF32AVX2,
+		}
+	default:
+		return
 	}
+	a.kern.load = asm.load
+	a.kern.scores = asm.blockScores
+	a.kern.values = asm.blockValues
+	a.kern.softmax = func(s, m, sum []float32, t *attnTile, scale float32) {
+		_, _, _ = s[t.n*attnBlock-1], m[t.n-1], sum[t.n*KVTile-1]
+		asm.softmax(&s[0], &m[0], &sum[0], &t.alpha[0], &t.lo[0], &t.hi[0], t.n, scale)
+	}
+	a.kern.axpby = func(acc, x []float32, f, g float32) { asm.axpby(&acc[0], &x[:len(acc)][0], len(acc), f, g) }
+	a.kern.scale = func(dst, x []float32, f float32) { asm.scale(&dst[0], &x[:len(dst)][0], len(dst), f) }
 }
 
 // identity are the rows of a block of values that was brought together.
@@ -36,7 +61,7 @@ var identity = func() (rows [attnBlock]int32) {
 // gatherFrom is the number of queries from which it pays to convert a block of halves once.
 const gatherFrom = 15
 
-func loadAVX512(s *AttnScratch, job *AttnJob, at, from, to, nq int) {
+func (asm *attnASM) load(s *AttnScratch, job *AttnJob, at, from, to, nq int) {
 	l, b, cells := job.KV, &s.block, job.Cells[at:at+to]
 	hd, size := l.HeadDim, l.Type.Size()
 	region := l.Cells * hd * size
@@ -47,7 +72,7 @@ func loadAVX512(s *AttnScratch, job *AttnJob, at, from, to, nq int) {
 	if convert {
 		for p := from; p < to; p++ {
 			row := b.layerV[int(cells[p])*hd*size:]
-			f16ToF32Wide(s.v[p*hd:(p+1)*hd], unsafe.Slice((*uint16)(unsafe.Pointer(&row[0])), hd))
+			asm.widen(&s.v[p*hd : (p+1)*hd][0], (*uint16)(unsafe.Pointer(&row[:hd*size][0])), hd)
 		}
 		b.v = s.v
 	}
@@ -56,7 +81,7 @@ func loadAVX512(s *AttnScratch, job *AttnJob, at, from, to, nq int) {
 	}
 	b.k = s.k
 	for p := from - from%KVTile; p < to; p += KVTile {
-		gatherTileAVX512(s, p, max(from, p), min(to, p+KVTile))
+		asm.gatherTile(s, p, max(from, p), min(to, p+KVTile))
 	}
 }
 
@@ -90,9 +115,9 @@ func (b *attnView) shift() int {
 	return 0
 }
 
-// gatherTileAVX512 brings the keys of positions from <= p < to, which lie in the tile that begins at position at of the
+// gatherTile brings the keys of positions from <= p < to, which lie in the tile that begins at position at of the
 // block, together from the tiles that hold them.
-func gatherTileAVX512(s *AttnScratch, at, from, to int) {
+func (asm *attnASM) gatherTile(s *AttnScratch, at, from, to int) {
 	b, done := &s.block, 0
 	dst := s.k[at*b.hd : (at+KVTile)*b.hd]
 	for p := from; p < to; p++ {
@@ -109,9 +134,9 @@ func gatherTileAVX512(s *AttnScratch, at, from, to int) {
 		done |= mask
 		src := b.layerK[int(tile)*KVTile*b.hd*(4>>b.shift()):][:KVTile*b.hd*(4>>b.shift())]
 		if b.half {
-			attnGatherTileF16AVX512(&dst[0], &src[0], &s.lanes[0], mask, b.hd)
+			asm.gatherHalf(&dst[0], &src[0], &s.lanes[0], mask, b.hd)
 		} else {
-			attnGatherTileF32AVX512(&dst[0], &src[0], &s.lanes[0], mask, b.hd)
+			asm.gather(&dst[0], &src[0], &s.lanes[0], mask, b.hd)
 		}
 	}
 }
@@ -119,7 +144,7 @@ func gatherTileAVX512(s *AttnScratch, at, from, to int) {
 // floatBytes is the first byte of x.
 func floatBytes(x []float32) *byte { return (*byte)(unsafe.Pointer(unsafe.SliceData(x))) }
 
-func scoresAVX512(s, q []float32, b *attnView, t *attnTile) {
+func (asm *attnASM) blockScores(s, q []float32, b *attnView, t *attnTile) {
 	_ = s[t.n*attnBlock-1]
 	for _, at := range t.q[:t.n] {
 		_ = q[at : at+b.hd]
@@ -129,37 +154,32 @@ func scoresAVX512(s, q []float32, b *attnView, t *attnTile) {
 			b.tiles[i] = i * b.hd * KVTile * 4
 		}
 		_ = b.k[attnBlock*b.hd-1]
-		attnScoresF32AVX512(&s[0], floatBytes(b.k), &q[0], &b.tiles[0], &t.q[0], t.n, b.hd)
+		asm.scores(&s[0], floatBytes(b.k), &q[0], &b.tiles[0], &t.q[0], t.n, b.hd)
 		return
 	}
 	for _, at := range b.tiles {
 		_ = b.layerK[at : at+KVTile*b.hd*(4>>b.shift())]
 	}
 	if b.half {
-		attnScoresF16AVX512(&s[0], &b.layerK[0], &q[0], &b.tiles[0], &t.q[0], t.n, b.hd)
+		asm.scoresHalf(&s[0], &b.layerK[0], &q[0], &b.tiles[0], &t.q[0], t.n, b.hd)
 	} else {
-		attnScoresF32AVX512(&s[0], &b.layerK[0], &q[0], &b.tiles[0], &t.q[0], t.n, b.hd)
+		asm.scores(&s[0], &b.layerK[0], &q[0], &b.tiles[0], &t.q[0], t.n, b.hd)
 	}
 }
 
-func softmaxAVX512(s, m, sum []float32, t *attnTile, scale float32) {
-	_, _, _ = s[t.n*attnBlock-1], m[t.n-1], sum[t.n*KVTile-1]
-	attnSoftmaxAVX512(&s[0], &m[0], &sum[0], &t.alpha[0], &t.lo[0], &t.hi[0], t.n, scale)
-}
-
-func valuesAVX512(acc, alpha, p []float32, b *attnView, n, lo, hi int) {
+func (asm *attnASM) blockValues(acc, alpha, p []float32, b *attnView, n, lo, hi int) {
 	_, _, _ = acc[n*b.hd-1], alpha[n-1], p[(n-1)*attnBlock+hi-1]
 	if b.v != nil {
 		_ = b.v[hi*b.hd-1]
-		attnValuesF32AVX512(&acc[0], &alpha[0], &p[lo], floatBytes(b.v), &identity[lo], n, hi-lo, b.hd)
+		asm.values(&acc[0], &alpha[0], &p[lo], floatBytes(b.v), &identity[lo], n, hi-lo, b.hd)
 		return
 	}
 	for _, c := range b.cells[lo:hi] {
 		_ = b.layerV[int(c)*b.hd*(4>>b.shift())]
 	}
 	if b.half {
-		attnValuesF16AVX512(&acc[0], &alpha[0], &p[lo], &b.layerV[0], &b.cells[lo], n, hi-lo, b.hd)
+		asm.valuesHalf(&acc[0], &alpha[0], &p[lo], &b.layerV[0], &b.cells[lo], n, hi-lo, b.hd)
 	} else {
-		attnValuesF32AVX512(&acc[0], &alpha[0], &p[lo], &b.layerV[0], &b.cells[lo], n, hi-lo, b.hd)
+		asm.values(&acc[0], &alpha[0], &p[lo], &b.layerV[0], &b.cells[lo], n, hi-lo, b.hd)
 	}
 }

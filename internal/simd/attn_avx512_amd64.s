@@ -1253,6 +1253,7 @@ loop10:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop10
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -1297,6 +1298,7 @@ loop13:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop13
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -1330,6 +1332,7 @@ loop16:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop16
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -1358,6 +1361,7 @@ loop19:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop19
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	ADDQ $64, DI
@@ -1428,6 +1432,7 @@ loop22:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop22
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -1492,6 +1497,7 @@ loop25:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop25
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -1537,6 +1543,7 @@ loop28:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop28
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -1573,6 +1580,7 @@ loop31:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop31
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	ADDQ DX, R9
@@ -1664,6 +1672,7 @@ loop34:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop34
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -1748,6 +1757,7 @@ loop37:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop37
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -1805,6 +1815,7 @@ loop40:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop40
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -1849,6 +1860,7 @@ loop43:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop43
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	ADDQ DX, R9
@@ -1925,6 +1937,7 @@ loop46:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop46
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -1995,6 +2008,7 @@ loop49:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop49
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -2043,6 +2057,7 @@ loop52:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop52
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	ADDQ DX, R9
@@ -2132,6 +2147,7 @@ loop55:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop55
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -2214,6 +2230,7 @@ loop58:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop58
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -2269,6 +2286,7 @@ loop61:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop61
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	ADDQ DX, R9
@@ -2371,6 +2389,7 @@ loop64:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop64
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -2465,6 +2484,7 @@ loop67:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop67
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -2527,6 +2547,7 @@ loop70:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop70
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	ADDQ DX, R9
@@ -2635,6 +2656,7 @@ loop73:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop73
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -2741,6 +2763,7 @@ loop76:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop76
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -2810,6 +2833,7 @@ loop79:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop79
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	ADDQ DX, R9
@@ -3938,7 +3962,7 @@ TEXT ·attnValuesF16AVX512(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ CX, DX
 	SHLQ $2, DX
 	MOVQ CX, BX
-	SHLQ $1, BX
+	ADDQ BX, BX
 	MOVQ n+40(FP), R15
 	CMPQ R15, $1
 	JEQ n1_1
@@ -3998,6 +4022,7 @@ loop10:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop10
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -4042,6 +4067,7 @@ loop13:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop13
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -4075,6 +4101,7 @@ loop16:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop16
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -4103,6 +4130,7 @@ loop19:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop19
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	ADDQ $64, DI
@@ -4173,6 +4201,7 @@ loop22:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop22
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -4237,6 +4266,7 @@ loop25:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop25
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -4282,6 +4312,7 @@ loop28:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop28
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -4318,6 +4349,7 @@ loop31:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop31
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	ADDQ DX, R9
@@ -4409,6 +4441,7 @@ loop34:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop34
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -4493,6 +4526,7 @@ loop37:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop37
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -4550,6 +4584,7 @@ loop40:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop40
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -4594,6 +4629,7 @@ loop43:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop43
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	ADDQ DX, R9
@@ -4670,6 +4706,7 @@ loop46:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop46
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -4740,6 +4777,7 @@ loop49:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop49
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -4788,6 +4826,7 @@ loop52:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop52
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	ADDQ DX, R9
@@ -4877,6 +4916,7 @@ loop55:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop55
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -4959,6 +4999,7 @@ loop58:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop58
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -5014,6 +5055,7 @@ loop61:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop61
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	ADDQ DX, R9
@@ -5116,6 +5158,7 @@ loop64:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop64
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -5210,6 +5253,7 @@ loop67:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop67
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -5272,6 +5316,7 @@ loop70:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop70
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	ADDQ DX, R9
@@ -5380,6 +5425,7 @@ loop73:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop73
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -5486,6 +5532,7 @@ loop76:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop76
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	VMOVUPS Z1, 64(R9)
@@ -5555,6 +5602,7 @@ loop79:
 	ADDQ $4, R10
 	SUBQ $1, R11
 	JNZ loop79
+	MOVQ alpha+8(FP), R8
 	MOVQ DI, R9
 	VMOVUPS Z0, 0(R9)
 	ADDQ DX, R9
@@ -5660,7 +5708,7 @@ max1:
 	VMOVSS 0(DI), X1
 	VMAXSS X0, X1, X0
 	VMOVSS X0, 0(DI)
-	VMAXSS X0, X30, X0
+	VMAXSS X30, X0, X0
 	VSUBSS X0, X1, X1
 	VMOVSS X1, 0(R8)
 	ADDQ $256, SI

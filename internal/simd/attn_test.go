@@ -381,3 +381,26 @@ func TestAttendAllocs(t *testing.T) {
 		}
 	})
 }
+
+// TestFusedSetsAgree: the AVX2 and AVX-512 kernels do the same operations in the same order.
+func TestFusedSetsAgree(t *testing.T) {
+	sets := Usable()
+	if len(sets) < 3 {
+		t.Skip("fewer than two assembly sets are usable here")
+	}
+	wide, narrow := sets[0], sets[1]
+	r := rand.New(rand.NewPCG(7, 7))
+	x, y := randoms(r, 1000), randoms(r, 1000)
+	got, want := make([]float32, 1000), make([]float32, 1000)
+	narrow.SwiGLU(got, x, y)
+	wide.SwiGLU(want, x, y)
+	wantBits(t, "SwiGLU", got, want)
+	for _, sh := range attnShapes {
+		width := sh.kvHeads * sh.headDim
+		c := newAttnCase(t, wide, sh.typ, sh.kvHeads, sh.headDim, sh.cells, place(r, sh.how, sh.positions, sh.cells),
+			randomRows(r, sh.positions, width), randomRows(r, sh.positions, width))
+		limit := []int32{int32(sh.positions), int32(sh.positions+1) / 2}
+		job := c.job(f32s(2*sh.heads*width, r), 0, sh.heads, nil, limit)
+		wantBits(t, fmt.Sprint(sh), attend(narrow, job), attend(wide, job))
+	}
+}

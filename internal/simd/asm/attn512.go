@@ -51,12 +51,12 @@ var (
 	tileRegs = []string{"AX", "BX", "CX", "DX"}
 )
 
-// scorePointers sets the tile pointers.
-func (f *Func) tilePointers() {
+// tilePointers points to n tiles of the block from first on.
+func (f *Func) tilePointers(first, n int) {
 	f.Load("koff", "R13")
 	f.Load("k", "R15")
-	for t, r := range tileRegs {
-		f.Op("MOVQ", Mem("R13", 8*t), r)
+	for t, r := range tileRegs[:n] {
+		f.Op("MOVQ", Mem("R13", 8*(first+t)), r)
 		f.Op("ADDQ", "R15", r)
 	}
 }
@@ -89,7 +89,7 @@ func emitScores512(f *File, half bool) {
 	fn := f.Func(name, "s *float32, k *byte, q *float32, koff *int, qoff *int, n int, hd int",
 		name+" stores the scores of n <= 7 queries, hd a multiple of 16, against a block: s [n][64]. koff gives the byte offsets\n"+
 			"of the block's four tiles from k, qoff the element offsets of the queries from q.")
-	fn.tilePointers()
+	fn.tilePointers(0, 4)
 	labels := fn.dispatch(attnMax)
 	const unroll = 4
 	step := 16 * elem(half)
@@ -144,22 +144,14 @@ func emitScores512(f *File, half bool) {
 	}
 }
 
+const valuesParams = "acc *float32, alpha *float32, p *float32, v *byte, cells *int32, n int, count int, hd int"
+
 func emitValues512(f *File, half bool) {
 	name := "attnValues" + typeName(half) + "AVX512"
-	fn := f.Func(name, "acc *float32, alpha *float32, p *float32, v *byte, cells *int32, n int, count int, hd int",
+	fn := f.Func(name, valuesParams,
 		name+" scales the n <= 7 rows of acc [n][hd] by alpha and adds p[i][j] times the value row cells[j] of v, for j < count in\n"+
 			"order; the rows of p are 64 apart. hd is a multiple of 16, count at least 1.")
-	fn.Load("acc", "DI")
-	fn.Load("v", "SI")
-	fn.Load("hd", "CX")
-	fn.Op("MOVQ", "CX", "DX")
-	fn.Op("SHLQ", Imm(2), "DX") // bytes of a row of acc
-	fn.Op("MOVQ", "CX", "BX")
-	shift := 2
-	if half {
-		shift = 1
-	}
-	fn.Op("SHLQ", Imm(shift), "BX") // bytes of a value row
+	fn.valuesPointers(half)
 	labels := fn.dispatch(attnMax)
 	for n := 1; n <= attnMax; n++ {
 		fn.Label(labels[n])
@@ -167,40 +159,61 @@ func emitValues512(f *File, half bool) {
 		if n <= 3 {
 			widths = []int{8, 4, 2, 1}
 		}
-		for w, width := range widths {
-			slice, next := fn.NewLabel("slice"), fn.NewLabel("next")
-			fn.Label(slice)
-			fn.Op("CMPQ", "CX", Imm(16*width))
-			fn.Op("JLT", next)
-			fn.valuesSlice512(half, n, width)
-			fn.Op("ADDQ", Imm(64*width), "DI")
-			fn.Op("ADDQ", Imm(16*elem(half)*width), "SI")
-			fn.Op("SUBQ", Imm(16*width), "CX")
-			if w == 0 {
-				fn.Op("JMP", slice)
-			}
-			fn.Label(next)
-		}
-		fn.Op("VZEROUPPER")
-		fn.Ret()
+		fn.valuesSlices(half, 16, widths, func(width int) { fn.valuesSlice512(half, n, width) })
 	}
 }
 
-// valuesSlice512 does n rows of 16·width elements at DI (acc) and SI (values).
-func (f *Func) valuesSlice512(half bool, n, width int) {
-	acc := func(i, t int) string { return Z(width*i + t) }
-	spare := width * n // registers from here on are free
+// valuesPointers sets DI and SI to the first slice of acc and of the values, CX to the elements left in a row, DX and BX
+// to the bytes of a row of acc and of the values.
+func (f *Func) valuesPointers(half bool) {
+	f.Load("acc", "DI")
+	f.Load("v", "SI")
+	f.Load("hd", "CX")
+	f.Op("MOVQ", "CX", "DX")
+	f.Op("SHLQ", Imm(2), "DX")
+	f.Op("MOVQ", "CX", "BX")
+	if half {
+		f.Op("ADDQ", "BX", "BX")
+	} else {
+		f.Op("SHLQ", Imm(2), "BX")
+	}
+}
+
+// valuesSlices cuts a row of CX elements into slices of the given numbers of registers, widest first, and returns from
+// the function; body does one slice.
+func (f *Func) valuesSlices(half bool, lanes int, widths []int, body func(width int)) {
+	for w, width := range widths {
+		slice, next := f.NewLabel("slice"), f.NewLabel("next")
+		f.Label(slice)
+		f.Op("CMPQ", "CX", Imm(lanes*width))
+		f.Op("JLT", next)
+		body(width)
+		f.Op("ADDQ", Imm(4*lanes*width), "DI")
+		f.Op("ADDQ", Imm(elem(half)*lanes*width), "SI")
+		f.Op("SUBQ", Imm(lanes*width), "CX")
+		if w == 0 {
+			f.Op("JMP", slice)
+		}
+		f.Label(next)
+	}
+	f.Op("VZEROUPPER")
+	f.Ret()
+}
+
+// valuesRows runs body with R9 at each of the n rows of the slice of acc, and R8 at alpha.
+func (f *Func) valuesRows(n int, body func(i int)) {
 	f.Load("alpha", "R8")
 	f.Op("MOVQ", "DI", "R9")
 	for i := range n {
-		f.Op("VBROADCASTSS", Mem("R8", 4*i), Z(31))
-		for t := range width {
-			f.Op("VMULPS", Mem("R9", 64*t), Z(31), acc(i, t))
-		}
+		body(i)
 		if i < n-1 {
 			f.Op("ADDQ", "DX", "R9")
 		}
 	}
+}
+
+// valuesLoop runs body for each position, with R12 at its slice of the values and R8 at its weight in the first row.
+func (f *Func) valuesLoop(body func()) {
 	f.Load("p", "R8")
 	f.Load("cells", "R10")
 	f.Load("count", "R11")
@@ -209,20 +222,40 @@ func (f *Func) valuesSlice512(half bool, n, width int) {
 	f.Op("MOVLQSX", Mem("R10", 0), "R12")
 	f.Op("IMULQ", "BX", "R12")
 	f.Op("ADDQ", "SI", "R12")
-	if n <= 3 { // the weights stay in registers, values pass through one by one
-		for i := range n {
-			f.Op("VBROADCASTSS", Mem("R8", 4*blockLen*i), Z(29+i))
-		}
+	body()
+	f.Op("ADDQ", Imm(4), "R8")
+	f.Op("ADDQ", Imm(4), "R10")
+	f.Op("SUBQ", Imm(1), "R11")
+	f.Op("JNZ", loop)
+}
+
+// valuesSlice512 does n rows of 16·width elements at DI (acc) and SI (values).
+func (f *Func) valuesSlice512(half bool, n, width int) {
+	acc := func(i, t int) string { return Z(width*i + t) }
+	spare := width * n // registers from here on are free
+	f.valuesRows(n, func(i int) {
+		f.Op("VBROADCASTSS", Mem("R8", 4*i), Z(31))
 		for t := range width {
-			v := Z(spare + t%(29-spare))
-			f.loadWide(half, Mem("R12", 16*elem(half)*t), v)
+			f.Op("VMULPS", Mem("R9", 64*t), Z(31), acc(i, t))
+		}
+	})
+	f.valuesLoop(func() {
+		row := func(t int) string { return Mem("R12", 16*elem(half)*t) }
+		if n <= 3 { // the weights stay in registers, values pass through one by one
 			for i := range n {
-				f.Op("VFMADD231PS", Z(29+i), v, acc(i, t))
+				f.Op("VBROADCASTSS", Mem("R8", 4*blockLen*i), Z(29+i))
 			}
+			for t := range width {
+				v := Z(spare + t%(29-spare))
+				f.loadWide(half, row(t), v)
+				for i := range n {
+					f.Op("VFMADD231PS", Z(29+i), v, acc(i, t))
+				}
+			}
+			return
 		}
-	} else {
 		for t := range width {
-			f.loadWide(half, Mem("R12", 16*elem(half)*t), Z(spare+t))
+			f.loadWide(half, row(t), Z(spare+t))
 		}
 		for i := range n {
 			if width == 1 || spare+width > 31 {
@@ -236,20 +269,12 @@ func (f *Func) valuesSlice512(half bool, n, width int) {
 				f.Op("VFMADD231PS", Z(31), Z(spare+t), acc(i, t))
 			}
 		}
-	}
-	f.Op("ADDQ", Imm(4), "R8")
-	f.Op("ADDQ", Imm(4), "R10")
-	f.Op("SUBQ", Imm(1), "R11")
-	f.Op("JNZ", loop)
-	f.Op("MOVQ", "DI", "R9")
-	for i := range n {
+	})
+	f.valuesRows(n, func(i int) {
 		for t := range width {
 			f.Op("VMOVUPS", acc(i, t), Mem("R9", 64*t))
 		}
-		if i < n-1 {
-			f.Op("ADDQ", "DX", "R9")
-		}
-	}
+	})
 }
 
 func emitGatherTile512(f *File, half bool) {
@@ -276,8 +301,26 @@ func emitGatherTile512(f *File, half bool) {
 	fn.Ret()
 }
 
+const softmaxParams = "s *float32, m *float32, sum *float32, alpha *float32, lo *int32, hi *int32, n int, scale float32"
+
+// rowMax takes the maximum of X0 and X1, stores the new running maximum at DI and the old less it at R8; negMax is the
+// operand of the smallest finite number, which keeps -Inf - -Inf from making NaN.
+func (f *Func) rowMax(negMax string) {
+	f.Op("VMAXPS", X(0), X(1), X(0))
+	f.Op("VPERMILPS", Imm(0x4e), X(0), X(1))
+	f.Op("VMAXPS", X(0), X(1), X(0))
+	f.Op("VPERMILPS", Imm(0xb1), X(0), X(1))
+	f.Op("VMAXPS", X(0), X(1), X(0))
+	f.Op("VMOVSS", Mem("DI", 0), X(1))
+	f.Op("VMAXSS", X(0), X(1), X(0))
+	f.Op("VMOVSS", X(0), Mem("DI", 0))
+	f.Op("VMAXSS", negMax, X(0), X(0))
+	f.Op("VSUBSS", X(0), X(1), X(1))
+	f.Op("VMOVSS", X(1), Mem("R8", 0))
+}
+
 func emitSoftmax512(f *File) {
-	fn := f.Func("attnSoftmaxAVX512", "s *float32, m *float32, sum *float32, alpha *float32, lo *int32, hi *int32, n int, scale float32",
+	fn := f.Func("attnSoftmaxAVX512", softmaxParams,
 		"attnSoftmaxAVX512 does for n <= 8 rows of s [n][64] what the contract of softmax says; alpha has room for 8 elements.")
 	e := fn.exp512(16)
 	fn.Op("VBROADCASTSS", fn.Arg("scale"), Z(28))
@@ -317,17 +360,7 @@ func emitSoftmax512(f *File) {
 	fn.Op("VEXTRACTF64X4", Imm(1), Z(0), Y(1))
 	fn.Op("VMAXPS", Y(0), Y(1), Y(0))
 	fn.Op("VEXTRACTF128", Imm(1), Y(0), X(1))
-	fn.Op("VMAXPS", X(0), X(1), X(0))
-	fn.Op("VPERMILPS", Imm(0x4e), X(0), X(1))
-	fn.Op("VMAXPS", X(0), X(1), X(0))
-	fn.Op("VPERMILPS", Imm(0xb1), X(0), X(1))
-	fn.Op("VMAXPS", X(0), X(1), X(0))
-	fn.Op("VMOVSS", Mem("DI", 0), X(1))
-	fn.Op("VMAXSS", X(0), X(1), X(0))
-	fn.Op("VMOVSS", X(0), Mem("DI", 0))
-	fn.Op("VMAXSS", X(0), X(30), X(0))
-	fn.Op("VSUBSS", X(0), X(1), X(1))
-	fn.Op("VMOVSS", X(1), Mem("R8", 0))
+	fn.rowMax(X(30))
 	fn.Op("ADDQ", Imm(4*blockLen), "SI")
 	for _, r := range []string{"DI", "R8", "R9", "R10"} {
 		fn.Op("ADDQ", Imm(4), r)
