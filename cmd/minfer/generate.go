@@ -1,0 +1,169 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/minfer-go/minfer"
+	"github.com/minfer-go/minfer/engine"
+	"github.com/minfer-go/minfer/graph"
+	"github.com/minfer-go/minfer/hub"
+)
+
+// newGenerate is the root command: minfer MODEL [PROMPT].
+func newGenerate() *cobra.Command {
+	var (
+		engineOf = engineFlags{}
+		sampling = samplingFlags{}
+		raw      bool
+		meta     bool
+		dumpDOT  string
+		dumpJSON string
+	)
+	cmd := &cobra.Command{
+		Use:   "minfer MODEL [PROMPT]",
+		Short: "Run language models from GGUF files on this machine",
+		Long: `minfer runs a language model from a GGUF file and answers the prompt.
+
+MODEL is a path, the name of a cached model (minfer list), or "tiny", the model
+built into this program. Without PROMPT the prompt is read from standard input.`,
+		Example: `  minfer tiny "Tell me a story about a brave fox."
+  minfer qwen2.5-0.5b-instruct-q4_0.gguf "What is the capital of France?" --greedy -n 64
+  echo "Once upon a time" | minfer tiny --no-template`,
+		Args:          cobra.RangeArgs(1, 2),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			options, err := engineOf.options()
+			if err != nil {
+				return err
+			}
+			settings, err := sampling.settings()
+			if err != nil {
+				return err
+			}
+			settings.Raw = raw
+			if err := settings.Sampling.Validate(1 << 30); err != nil { // before the model is loaded; ids are checked against it later
+				return err
+			}
+			f, err := hub.Open(args[0])
+			if err != nil {
+				return err
+			}
+			if meta {
+				if err := printInfo(cmd.OutOrStdout(), f); err != nil {
+					return errors.Join(err, f.Close())
+				}
+			}
+			prompt, err := promptOf(args[1:], cmd.InOrStdin())
+			if err != nil {
+				return errors.Join(err, f.Close())
+			}
+			start := time.Now()
+			m, err := minfer.Load(cmd.Context(), f, minfer.WithEngine(options))
+			if err != nil {
+				return errors.Join(err, f.Close())
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "Loaded %s in %.0f ms: %s\n", args[0], ms(time.Since(start)), m.Engine().Info())
+			if dumpDOT != "" || dumpJSON != "" {
+				err = dumpGraph(cmd, m, prompt, raw, dumpDOT, dumpJSON)
+			} else {
+				err = answer(cmd, m, prompt, settings)
+			}
+			return errors.Join(err, m.Close())
+		},
+	}
+	flags := cmd.Flags()
+	engineOf.register(flags)
+	sampling.register(flags)
+	flags.BoolVar(&raw, "no-template", false, "send the prompt as it is; control tokens in it are recognised")
+	flags.BoolVar(&meta, "meta", false, "print the file's metadata and tensors before answering")
+	flags.StringVar(&dumpDOT, "dump-graph", "", "write the prompt's compute graph to `FILE` as Graphviz DOT and exit")
+	flags.StringVar(&dumpJSON, "dump-graph-json", "", "write the prompt's compute graph to `FILE` as JSON and exit")
+	return cmd
+}
+
+// promptOf is the prompt argument, or what standard input holds, without its last line end.
+func promptOf(args []string, stdin io.Reader) (string, error) {
+	if len(args) > 0 {
+		return args[0], nil
+	}
+	b, err := io.ReadAll(stdin)
+	if err != nil {
+		return "", fmt.Errorf("reading the prompt from standard input: %w", err)
+	}
+	text := strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r")
+	if text == "" {
+		return "", errors.New("the prompt is empty: give one as an argument or on standard input")
+	}
+	return text, nil
+}
+
+// answer streams the reply to standard output and the timing to standard error.
+func answer(cmd *cobra.Command, m *minfer.Model, prompt string, s minfer.Settings) error {
+	start := time.Now()
+	g, err := m.GenerateTokens(cmd.Context(), m.Prompt(prompt, s.Raw), s)
+	if err != nil {
+		return err
+	}
+	for piece := range g.Pieces() {
+		if _, err := io.WriteString(cmd.OutOrStdout(), piece); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(cmd.OutOrStdout())
+	printTimes(cmd.ErrOrStderr(), g.Stats(), time.Since(start))
+	return g.Err()
+}
+
+// printTimes prints the timing lines. Generated counts decode steps alone, as llama-bench does; the first token comes
+// from the prefill.
+func printTimes(w io.Writer, s engine.Stats, total time.Duration) {
+	fmt.Fprintf(w, "\nPrefill:   %5d tokens in %8.1f ms (%.1f tok/s)\n", s.Prompt, ms(s.Prefill), rate(s.Prompt, s.Prefill))
+	fmt.Fprintf(w, "Generated: %5d tokens in %8.1f ms (%.1f tok/s)\n", s.Generated, ms(s.Decode), rate(s.Generated-1, s.Decode))
+	fmt.Fprintf(w, "Total:     %5d tokens in %8.1f ms (%.1f tok/s)\n", s.Prompt+s.Generated, ms(total), rate(s.Prompt+s.Generated, total))
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func rate(tokens int, d time.Duration) float64 {
+	if d <= 0 || tokens < 0 {
+		return 0
+	}
+	return float64(tokens) / d.Seconds()
+}
+
+// dumpGraph writes the graph of the prompt's prefill.
+func dumpGraph(cmd *cobra.Command, m *minfer.Model, prompt string, raw bool, dot, json string) error {
+	g, targets, err := m.Engine().Graph(len(m.Prompt(prompt, raw)))
+	if err != nil {
+		return err
+	}
+	e := graph.Export(g, m.File().Name(), targets)
+	write := func(path string, to func(io.Writer) error) error {
+		f, err := os.Create(path)
+		if err != nil {
+			return err
+		}
+		return errors.Join(to(f), f.Close())
+	}
+	if dot != "" {
+		if err := write(dot, e.WriteDOT); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "Graph DOT exported to %s (%d nodes)\n", dot, len(e.Nodes))
+	}
+	if json != "" {
+		if err := write(json, e.WriteJSON); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "Graph JSON exported to %s (%d nodes, %s)\n", json, len(e.Nodes), e.Kind)
+	}
+	return nil
+}

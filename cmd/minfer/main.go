@@ -1,0 +1,44 @@
+// Command minfer runs language models from GGUF files: it answers a prompt in the terminal and looks into models.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes: 0 for success, exitError for any refusal or failure, exitInterrupt when the user stopped the run.
+const (
+	exitError     = 1
+	exitInterrupt = 130
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// run executes a command line and returns the exit code.
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := newRoot()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, context.Canceled):
+		return exitInterrupt
+	}
+	fmt.Fprintln(os.Stderr, "Error:", err)
+	return exitError
+}
+
+func newRoot() *cobra.Command {
+	root := newGenerate()
+	root.AddCommand(newTokenize(), newLogits(), newInfo(), newList())
+	return root
+}
