@@ -167,7 +167,7 @@ func TestRemoveReusesWhatItFrees(t *testing.T) {
 // TestNeverRefused: free cells admit as many positions, wherever they lie.
 func TestNeverRefused(t *testing.T) {
 	for _, keep := range []int{2, 3, 16, 17, 31} {
-		const cells = 4099
+		const cells = 2051
 		a := newArena(t, cells)
 		var kept []*Seq
 		for range cells {

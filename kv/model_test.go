@@ -252,7 +252,7 @@ func (w *world) step(rng *rand.Rand) (string, error) {
 }
 
 // TestModel runs random operations on many sequences beside a naive model and checks every invariant after each.
-// MINFER_TEST_SEED repeats a run; MINFER_LONG=1 makes it 50 times longer.
+// MINFER_TEST_SEED repeats a run; MINFER_LONG=1 makes it 100 times longer.
 func TestModel(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	if v := os.Getenv("MINFER_TEST_SEED"); v != "" {
@@ -262,9 +262,9 @@ func TestModel(t *testing.T) {
 		}
 	}
 	t.Logf("MINFER_TEST_SEED=%d", seed)
-	rounds := 8
+	rounds := 4
 	if os.Getenv("MINFER_LONG") == "1" {
-		rounds *= 50
+		rounds *= 100
 	}
 	for round := range rounds {
 		for _, cells := range []int{1, 5, 16, 31, 64, 200, 1030, 3000} {
