@@ -50,6 +50,10 @@ var expands512 = [typeCount]expandFunc{
 }
 
 func accelerateMat(isa ISA, m *Mat) {
+	if isa == Generic {
+		return
+	}
+	m.quantize = quantizeAMD64
 	if isa == AVX512 {
 		m.tile = maxTile
 		m.dot = dotAVX512
@@ -91,6 +95,9 @@ type fewFunc = func(dst *float32, stride int, panels, acts *byte, count, units i
 
 // few512 is indexed by type and width of group.
 var few512 = [typeCount][]fewFunc{
+	quant.F32:    {nil, few512F321, few512F322, few512F323, few512F324},
+	quant.F16:    {nil, few512F161, few512F162, few512F163, few512F164},
+	quant.BF16:   {nil, few512BF161, few512BF162, few512BF163, few512BF164},
 	quant.Q4_0:   {nil, few512Q4_01, few512Q4_02, few512Q4_03, few512Q4_04},
 	quant.Q4_1:   {nil, few512Q4_11, few512Q4_12, few512Q4_13, few512Q4_14},
 	quant.Q5_0:   {nil, few512Q5_01, few512Q5_02, few512Q5_03, few512Q5_04},
@@ -118,4 +125,13 @@ func fewWith(kernels []fewFunc) func(t fewTask) {
 			kernel(&t.dst[whole*PanelRows], t.stride, &t.panels[whole*t.size], &t.acts[0], 1, t.units, 1<<(t.rows%PanelRows)-1)
 		}
 	}
+}
+
+func quantizeAMD64(buf []byte, width, slot int, x []float32) {
+	n := len(x) / BlockLen
+	_ = buf[:n*width*q8Record]
+	if n > 0 {
+		quantizeAVX2(&buf[0], width, slot, &x[0], n)
+	}
+	quantizeGeneric(buf[n*width*q8Record:], width, slot, nil)
 }
