@@ -41,7 +41,7 @@ func (p *parser) fail(sentinel error, format string, args ...any) error {
 	return fmt.Errorf("gguf: %s: %s: %w", p.name, fmt.Sprintf(format, args...), sentinel)
 }
 
-func (p *parser) left() uint64 { return uint64(len(p.data) - p.pos) } //nolint:gosec // pos ≤ len(data)
+func (p *parser) left() uint64 { return uint64(len(p.data) - p.pos) }
 
 func (p *parser) u32() (uint32, bool) {
 	if p.left() < 4 {
@@ -66,7 +66,7 @@ func (p *parser) skip(n uint64) bool {
 	if n > p.left() {
 		return false
 	}
-	p.pos += int(n) //nolint:gosec // at most what is left
+	p.pos += int(n) // at most what is left
 	return true
 }
 
@@ -103,14 +103,12 @@ func parse(name string, data []byte) (*part, error) {
 	if left := p.left(); nKeys*leastKeyBytes+nTensors*leastTensorBytes > left {
 		return nil, p.fail(ErrTruncated, "%d keys and %d tensors in %d bytes", nKeys, nTensors, left)
 	}
-	//nolint:gosec // both within their limits
 	if err := p.metadata(f, int(nKeys)); err != nil {
 		return nil, err
 	}
 	if err := p.alignment(f); err != nil {
 		return nil, err
 	}
-	//nolint:gosec // within its limit
 	return f, p.tensors(f, int(nTensors))
 }
 
@@ -180,6 +178,14 @@ func (p *parser) value(key keyName, t ValueType, depth int) error {
 	case t == TypeArray:
 		return p.array(key, depth)
 	case t == TypeString:
+		return p.strings(key, 1)
+	}
+	return p.numbers(key, t, 1)
+}
+
+// strings moves over n strings.
+func (p *parser) strings(key keyName, n uint64) error {
+	for range n {
 		length, ok := p.u64()
 		if ok && length > MaxStringLen {
 			return p.fail(ErrLimit, "key %s: a string of %d bytes, at most %d", key, length, MaxStringLen)
@@ -187,15 +193,14 @@ func (p *parser) value(key keyName, t ValueType, depth int) error {
 		if !ok || !p.skip(length) {
 			return p.fail(ErrTruncated, "key %s: string", key)
 		}
-		return nil
 	}
-	return p.numbers(key, t, 1)
+	return nil
 }
 
 // numbers moves over n values of a type of fixed size; n is within MaxArrayLen.
 func (p *parser) numbers(key keyName, t ValueType, n uint64) error {
 	start := p.pos
-	if !p.skip(n * uint64(t.size())) { //nolint:gosec // a small size
+	if !p.skip(n * uint64(t.size())) {
 		return p.fail(ErrTruncated, "key %s: %d × %s", key, n, t)
 	}
 	if t != TypeBool {
@@ -225,6 +230,8 @@ func (p *parser) array(key keyName, depth int) error {
 		return p.fail(ErrLimit, "key %s: an array of %d elements, at most %d", key, n, MaxArrayLen)
 	case t.size() > 0:
 		return p.numbers(key, t, n)
+	case t == TypeString:
+		return p.strings(key, n)
 	}
 	for range n {
 		if err := p.value(key, t, depth+1); err != nil {
@@ -275,7 +282,7 @@ func (p *parser) tensors(f *part, n int) error {
 	if n == 0 {
 		return nil
 	}
-	start := alignUp(uint64(p.pos), f.alignment) //nolint:gosec // a length
+	start := alignUp(uint64(p.pos), f.alignment)
 	if err := p.bind(f, start); err != nil {
 		return err
 	}
@@ -324,7 +331,7 @@ func (p *parser) tensor(i, n int) (*Tensor, error) {
 	t.size = size
 	t.Shape = make([]int, nDims)
 	for d := range t.Shape {
-		t.Shape[d] = int(dims[d]) //nolint:gosec // tensorBytes has checked the product
+		t.Shape[d] = int(dims[d]) // tensorBytes has checked the product
 	}
 	return t, nil
 }
@@ -347,7 +354,7 @@ func tensorBytes(t quant.Type, dims []uint64) (uint64, error) {
 		}
 		elements *= d
 	}
-	blockLen, blockBytes := uint64(t.BlockLen()), uint64(t.BlockBytes()) //nolint:gosec // small and positive
+	blockLen, blockBytes := uint64(t.BlockLen()), uint64(t.BlockBytes())
 	if dims[0]%blockLen != 0 {
 		return 0, ErrTensorShape
 	}

@@ -28,7 +28,7 @@ type Tensor struct {
 func (t *Tensor) Data() []byte { return t.data }
 
 // Size returns the number of bytes of the data.
-func (t *Tensor) Size() int { return int(t.size) } //nolint:gosec // a part of a file in memory
+func (t *Tensor) Size() int { return int(t.size) }
 
 // Elements returns the number of elements, the product of the shape.
 func (t *Tensor) Elements() int {
@@ -43,7 +43,7 @@ func (t *Tensor) Elements() int {
 func (t *Tensor) Part() int { return t.part }
 
 // Offset returns the position of the data in its part, in bytes from the beginning of the file.
-func (t *Tensor) Offset() int64 { return int64(t.offset) } //nolint:gosec // a position in a file
+func (t *Tensor) Offset() int64 { return int64(t.offset) }
 
 // Drop tells the system that the mapped pages which only this tensor occupies are not needed for now, so that they
 // stop counting as resident memory. The data stays valid: a later use reads it again. For data that is not mapped it

@@ -88,7 +88,7 @@ func (v Value) Len() int {
 	if v.typ != TypeArray || len(v.raw) < arrayHeader {
 		return 0
 	}
-	return int(le(v.raw[4:], 8)) //nolint:gosec // at most MaxArrayLen
+	return int(le(v.raw[4:], 8)) // at most MaxArrayLen
 }
 
 // All yields the elements of an array in order, and nothing for any other value.
@@ -113,7 +113,7 @@ func (v Value) All() iter.Seq[Value] {
 func rawLen(t ValueType, s string) int {
 	switch t {
 	case TypeString:
-		return stringHeader + int(le(s, 8)) //nolint:gosec // checked to lie within s
+		return stringHeader + int(le(s, 8)) // checked to lie within s
 	case TypeArray:
 		v := Value{TypeArray, s}
 		elem, _ := v.Elem()
@@ -146,15 +146,15 @@ func (v Value) Int() (int64, bool) {
 	}
 	switch v.typ {
 	case TypeInt8:
-		return int64(int8(bits)), true //nolint:gosec // the type says so
+		return int64(int8(bits)), true
 	case TypeInt16:
-		return int64(int16(bits)), true //nolint:gosec // the type says so
+		return int64(int16(bits)), true
 	case TypeInt32:
-		return int64(int32(bits)), true //nolint:gosec // the type says so
+		return int64(int32(bits)), true
 	case TypeUint64:
-		return int64(bits), bits <= math.MaxInt64 //nolint:gosec // checked beside
+		return int64(bits), bits <= math.MaxInt64 // checked beside
 	}
-	return int64(bits), true //nolint:gosec // narrower than 64 bits, or signed
+	return int64(bits), true
 }
 
 // Uint returns the value of an integer of any width that is not negative.
@@ -163,7 +163,7 @@ func (v Value) Uint() (uint64, bool) {
 		return v.bits()
 	}
 	i, ok := v.Int()
-	return uint64(i), ok && i >= 0 //nolint:gosec // checked beside
+	return uint64(i), ok && i >= 0 // checked beside
 }
 
 // Float returns the value of a floating-point number.
@@ -171,7 +171,7 @@ func (v Value) Float() (float64, bool) {
 	bits, ok := v.bits()
 	switch {
 	case ok && v.typ == TypeFloat32:
-		return float64(math.Float32frombits(uint32(bits))), true //nolint:gosec // the type says so
+		return float64(math.Float32frombits(uint32(bits))), true
 	case ok && v.typ == TypeFloat64:
 		return math.Float64frombits(bits), true
 	}
@@ -243,7 +243,6 @@ func (v Value) Any() any {
 	if !ok {
 		return nil
 	}
-	//nolint:gosec // each case has the width of its type
 	switch v.typ {
 	case TypeUint8:
 		return uint8(bits)
@@ -271,6 +270,10 @@ func (v Value) Any() any {
 
 // le returns the little-endian integer in the first n bytes of s.
 func le(s string, n int) (x uint64) {
+	if n == 8 { // one load, for the lengths of many strings
+		return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+	}
 	for i := n - 1; i >= 0; i-- {
 		x = x<<8 | uint64(s[i])
 	}

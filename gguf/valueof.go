@@ -68,11 +68,10 @@ func typeOf[T Element]() ValueType {
 
 func appendArrayHeader(raw []byte, elem ValueType, n int) []byte {
 	raw = binary.LittleEndian.AppendUint32(raw, uint32(elem))
-	return binary.LittleEndian.AppendUint64(raw, uint64(n)) //nolint:gosec // a length
+	return binary.LittleEndian.AppendUint64(raw, uint64(n))
 }
 
 func appendElement[T Element](raw []byte, x T) []byte {
-	//nolint:gosec // the same bits, signed or not
 	switch x := any(x).(type) {
 	case uint8:
 		return append(raw, x)

@@ -108,7 +108,7 @@ func (w *Writer) AddTensor(name string, t quant.Type, shape []int) error {
 	}
 	dims := make([]uint64, len(shape))
 	for i, d := range shape {
-		dims[i] = uint64(max(d, 0)) //nolint:gosec // not negative; zero is refused below
+		dims[i] = uint64(max(d, 0)) // not negative; zero is refused below
 	}
 	size, err := tensorBytes(t, dims)
 	if err != nil {
@@ -203,7 +203,7 @@ func (t *tensorWriter) Write(b []byte) (int, error) {
 		return 0, nil
 	}
 	n, err := w.write(b)
-	w.left -= uint64(n) //nolint:gosec // at most len(b)
+	w.left -= uint64(n)
 	if err == nil && w.left == 0 {
 		size := w.infos[t.turn-1].size
 		err = w.pad(alignUp(size, w.alignment) - size)
@@ -229,7 +229,7 @@ func (w *Writer) start() error {
 	var offset uint64
 	for _, t := range w.infos {
 		h = appendElement(h, t.name)
-		h = binary.LittleEndian.AppendUint32(h, uint32(len(t.shape))) //nolint:gosec // at most MaxDims
+		h = binary.LittleEndian.AppendUint32(h, uint32(len(t.shape)))
 		for _, d := range t.shape {
 			h = binary.LittleEndian.AppendUint64(h, d)
 		}

@@ -43,7 +43,7 @@ func decode(t *testing.T, x *gguf.Tensor) []float32 {
 	return dst
 }
 
-// The same weights in every type: the relative error (root mean square) that each type costs on normally distributed
+// The same weights (one layer) in every type: the relative error (root mean square) that each type costs on normally distributed
 // weights, with little room on both sides, so that a decoder that is slightly wrong is seen.
 func TestGoldenErrorPerType(t *testing.T) {
 	exact := golden(t, "f32")
@@ -55,7 +55,7 @@ func TestGoldenErrorPerType(t *testing.T) {
 			f := golden(t, typ)
 			var noise, signal float64
 			for _, x := range f.Tensors() {
-				if x.Type == quant.F32 {
+				if x.Type == quant.F32 || !strings.HasPrefix(x.Name, "blk.0.") {
 					continue
 				}
 				reference, ok := exact.Tensor(x.Name)
@@ -64,8 +64,9 @@ func TestGoldenErrorPerType(t *testing.T) {
 				}
 				values := decode(t, reference)
 				for i, y := range decode(t, x) {
-					noise += math.Pow(float64(y)-float64(values[i]), 2)
-					signal += math.Pow(float64(values[i]), 2)
+					value, diff := float64(values[i]), float64(y)-float64(values[i])
+					noise += diff * diff
+					signal += value * value
 				}
 			}
 			got := math.Sqrt(noise / signal)

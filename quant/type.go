@@ -148,7 +148,7 @@ func (t Type) RowBytes(n int) (int, error) {
 func ParseType(s string) (Type, error) {
 	for i, l := range layouts {
 		if l.elements != 0 && strings.EqualFold(l.name, s) {
-			return Type(i), nil //nolint:gosec // i indexes a small table
+			return Type(i), nil
 		}
 	}
 	return 0, fmt.Errorf("%w: no type is named %q", ErrType, s)
