@@ -45,12 +45,12 @@ func (r *raw) tensor(name string, t quant.Type, offset uint64, dims ...uint64) *
 
 // data pads to the alignment and writes n bytes, each the low byte of its position.
 func (r *raw) data(alignment, n int) *raw {
-	for r.Len()%alignment != 0 {
-		r.WriteByte(0)
-	}
+	padding := -r.Len() & (alignment - 1)
+	b := make([]byte, padding+n)
 	for i := range n {
-		r.WriteByte(byte(i))
+		b[padding+i] = byte(i)
 	}
+	r.Write(b)
 	return r
 }
 
