@@ -76,7 +76,7 @@ func TestDryAgainstDefinition(t *testing.T) {
 			}
 			c.DryBreakers = b
 		}
-		history := rapid.SliceOfN(token, 0, 60).Draw(t, "history")
+		history := rapid.SliceOfN(token, rapid.IntRange(0, 50).Draw(t, "length"), 60).Draw(t, "history")
 		s := newSampler(t, c, n)
 		for _, id := range history {
 			s.Accept(id)

@@ -57,6 +57,13 @@ func TestLazyMaskEqualsMaskFirst(t *testing.T) {
 	lazyAnswers := 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawConfig(t)
+		if rapid.Bool().Draw(t, "usual") { // where the walk may stop early
+			c = Neutral()
+			c.Seed = rapid.Uint64().Draw(t, "seed")
+			c.TopK = rapid.IntRange(2, 50).Draw(t, "top-k")
+			c.TopP = rapid.SampledFrom([]float64{0.3, 0.6, 0.9, 0.95, 0.99, 1}).Draw(t, "top-p")
+			c.MinP = rapid.SampledFrom([]float64{0, 0.001, 0.01, 0.1}).Draw(t, "min-p")
+		}
 		n := rapid.SampledFrom([]int{3, 40, 300, 1000}).Draw(t, "vocabulary")
 		a, b := newSampler(t, c, n), newSampler(t, c, n)
 		p := rapid.SampledFrom([]float64{0, 0.01, 0.1, 0.5, 0.9, 0.99, 1}).Draw(t, "allowed")

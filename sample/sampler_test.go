@@ -406,3 +406,19 @@ var pinned = map[string][]int32{
 	"xtc":                 {388, 932, 602, 844, 471, 312, 308, 786, 852, 606, 248, 460},
 	"xtc top-k":           {427, 577, 300, 145, 111, 443, 343, 991, 770, 496, 949, 717},
 }
+
+// Top-p stops when its share is reached, typical when it is exceeded.
+func TestExactShare(t *testing.T) {
+	l := []float32{0, 0, -900}
+	for _, topK := range []int{0, 2} {
+		c := Neutral()
+		c.TopK, c.TopP = topK, 0.5
+		if got := survivors(t, c, l); len(got) != 1 {
+			t.Errorf("top-k %d, top-p 0.5 of two equal tokens: %v left, want 1", topK, got)
+		}
+		c.TopP, c.TypicalP = 1, 0.5
+		if got := survivors(t, c, l); len(got) != 2 {
+			t.Errorf("top-k %d, typical 0.5 of two equal tokens: %v left, want 2", topK, got)
+		}
+	}
+}
