@@ -4,302 +4,302 @@
 
 package simd
 
-// dot512Block1 is dotGeneric for a group of 1 and classBlock; mask has a bit for each row, start counts bytes.
+// dot512Block1 is dotGeneric for a group of 1 and classBlock; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Block1(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Block1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Min1 is dotGeneric for a group of 1 and classMin; mask has a bit for each row, start counts bytes.
+// dot512Min1 is dotGeneric for a group of 1 and classMin; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Min1(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Min1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Half1 is dotGeneric for a group of 1 and classHalf; mask has a bit for each row, start counts bytes.
+// dot512Half1 is dotGeneric for a group of 1 and classHalf; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Half1(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Half1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Q21 is dotGeneric for a group of 1 and classQ2; mask has a bit for each row, start counts bytes.
+// dot512Q21 is dotGeneric for a group of 1 and classQ2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Q21(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Q21(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Float1 is dotGeneric for a group of 1 and classFloat; mask has a bit for each row, start counts bytes.
+// dot512Float1 is dotGeneric for a group of 1 and classFloat; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Float1(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Float1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Block2 is dotGeneric for a group of 2 and classBlock; mask has a bit for each row, start counts bytes.
+// dot512Block2 is dotGeneric for a group of 2 and classBlock; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Block2(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Block2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Min2 is dotGeneric for a group of 2 and classMin; mask has a bit for each row, start counts bytes.
+// dot512Min2 is dotGeneric for a group of 2 and classMin; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Min2(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Min2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Half2 is dotGeneric for a group of 2 and classHalf; mask has a bit for each row, start counts bytes.
+// dot512Half2 is dotGeneric for a group of 2 and classHalf; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Half2(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Half2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Q22 is dotGeneric for a group of 2 and classQ2; mask has a bit for each row, start counts bytes.
+// dot512Q22 is dotGeneric for a group of 2 and classQ2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Q22(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Q22(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Float2 is dotGeneric for a group of 2 and classFloat; mask has a bit for each row, start counts bytes.
+// dot512Float2 is dotGeneric for a group of 2 and classFloat; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Float2(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Float2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Block3 is dotGeneric for a group of 3 and classBlock; mask has a bit for each row, start counts bytes.
+// dot512Block3 is dotGeneric for a group of 3 and classBlock; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Block3(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Block3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Min3 is dotGeneric for a group of 3 and classMin; mask has a bit for each row, start counts bytes.
+// dot512Min3 is dotGeneric for a group of 3 and classMin; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Min3(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Min3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Half3 is dotGeneric for a group of 3 and classHalf; mask has a bit for each row, start counts bytes.
+// dot512Half3 is dotGeneric for a group of 3 and classHalf; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Half3(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Half3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Q23 is dotGeneric for a group of 3 and classQ2; mask has a bit for each row, start counts bytes.
+// dot512Q23 is dotGeneric for a group of 3 and classQ2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Q23(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Q23(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Float3 is dotGeneric for a group of 3 and classFloat; mask has a bit for each row, start counts bytes.
+// dot512Float3 is dotGeneric for a group of 3 and classFloat; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Float3(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Float3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Block4 is dotGeneric for a group of 4 and classBlock; mask has a bit for each row, start counts bytes.
+// dot512Block4 is dotGeneric for a group of 4 and classBlock; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Block4(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Block4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Min4 is dotGeneric for a group of 4 and classMin; mask has a bit for each row, start counts bytes.
+// dot512Min4 is dotGeneric for a group of 4 and classMin; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Min4(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Min4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Half4 is dotGeneric for a group of 4 and classHalf; mask has a bit for each row, start counts bytes.
+// dot512Half4 is dotGeneric for a group of 4 and classHalf; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Half4(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Half4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Q24 is dotGeneric for a group of 4 and classQ2; mask has a bit for each row, start counts bytes.
+// dot512Q24 is dotGeneric for a group of 4 and classQ2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Q24(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Q24(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Float4 is dotGeneric for a group of 4 and classFloat; mask has a bit for each row, start counts bytes.
+// dot512Float4 is dotGeneric for a group of 4 and classFloat; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Float4(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Float4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Block5 is dotGeneric for a group of 5 and classBlock; mask has a bit for each row, start counts bytes.
+// dot512Block5 is dotGeneric for a group of 5 and classBlock; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Block5(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Block5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Min5 is dotGeneric for a group of 5 and classMin; mask has a bit for each row, start counts bytes.
+// dot512Min5 is dotGeneric for a group of 5 and classMin; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Min5(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Min5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Half5 is dotGeneric for a group of 5 and classHalf; mask has a bit for each row, start counts bytes.
+// dot512Half5 is dotGeneric for a group of 5 and classHalf; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Half5(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Half5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Q25 is dotGeneric for a group of 5 and classQ2; mask has a bit for each row, start counts bytes.
+// dot512Q25 is dotGeneric for a group of 5 and classQ2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Q25(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Q25(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Float5 is dotGeneric for a group of 5 and classFloat; mask has a bit for each row, start counts bytes.
+// dot512Float5 is dotGeneric for a group of 5 and classFloat; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Float5(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Float5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Block6 is dotGeneric for a group of 6 and classBlock; mask has a bit for each row, start counts bytes.
+// dot512Block6 is dotGeneric for a group of 6 and classBlock; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Block6(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Block6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Min6 is dotGeneric for a group of 6 and classMin; mask has a bit for each row, start counts bytes.
+// dot512Min6 is dotGeneric for a group of 6 and classMin; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Min6(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Min6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Half6 is dotGeneric for a group of 6 and classHalf; mask has a bit for each row, start counts bytes.
+// dot512Half6 is dotGeneric for a group of 6 and classHalf; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Half6(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Half6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Q26 is dotGeneric for a group of 6 and classQ2; mask has a bit for each row, start counts bytes.
+// dot512Q26 is dotGeneric for a group of 6 and classQ2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Q26(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Q26(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Float6 is dotGeneric for a group of 6 and classFloat; mask has a bit for each row, start counts bytes.
+// dot512Float6 is dotGeneric for a group of 6 and classFloat; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Float6(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Float6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Block7 is dotGeneric for a group of 7 and classBlock; mask has a bit for each row, start counts bytes.
+// dot512Block7 is dotGeneric for a group of 7 and classBlock; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Block7(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Block7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Min7 is dotGeneric for a group of 7 and classMin; mask has a bit for each row, start counts bytes.
+// dot512Min7 is dotGeneric for a group of 7 and classMin; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Min7(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Min7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Half7 is dotGeneric for a group of 7 and classHalf; mask has a bit for each row, start counts bytes.
+// dot512Half7 is dotGeneric for a group of 7 and classHalf; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Half7(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Half7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Q27 is dotGeneric for a group of 7 and classQ2; mask has a bit for each row, start counts bytes.
+// dot512Q27 is dotGeneric for a group of 7 and classQ2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Q27(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Q27(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Float7 is dotGeneric for a group of 7 and classFloat; mask has a bit for each row, start counts bytes.
+// dot512Float7 is dotGeneric for a group of 7 and classFloat; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Float7(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Float7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Block8 is dotGeneric for a group of 8 and classBlock; mask has a bit for each row, start counts bytes.
+// dot512Block8 is dotGeneric for a group of 8 and classBlock; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Block8(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Block8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Min8 is dotGeneric for a group of 8 and classMin; mask has a bit for each row, start counts bytes.
+// dot512Min8 is dotGeneric for a group of 8 and classMin; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Min8(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Min8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Half8 is dotGeneric for a group of 8 and classHalf; mask has a bit for each row, start counts bytes.
+// dot512Half8 is dotGeneric for a group of 8 and classHalf; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Half8(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Half8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Q28 is dotGeneric for a group of 8 and classQ2; mask has a bit for each row, start counts bytes.
+// dot512Q28 is dotGeneric for a group of 8 and classQ2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Q28(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Q28(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Float8 is dotGeneric for a group of 8 and classFloat; mask has a bit for each row, start counts bytes.
+// dot512Float8 is dotGeneric for a group of 8 and classFloat; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Float8(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Float8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Block9 is dotGeneric for a group of 9 and classBlock; mask has a bit for each row, start counts bytes.
+// dot512Block9 is dotGeneric for a group of 9 and classBlock; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Block9(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Block9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Min9 is dotGeneric for a group of 9 and classMin; mask has a bit for each row, start counts bytes.
+// dot512Min9 is dotGeneric for a group of 9 and classMin; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Min9(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Min9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Half9 is dotGeneric for a group of 9 and classHalf; mask has a bit for each row, start counts bytes.
+// dot512Half9 is dotGeneric for a group of 9 and classHalf; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Half9(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Half9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Q29 is dotGeneric for a group of 9 and classQ2; mask has a bit for each row, start counts bytes.
+// dot512Q29 is dotGeneric for a group of 9 and classQ2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Q29(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Q29(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Float9 is dotGeneric for a group of 9 and classFloat; mask has a bit for each row, start counts bytes.
+// dot512Float9 is dotGeneric for a group of 9 and classFloat; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Float9(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Float9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Block10 is dotGeneric for a group of 10 and classBlock; mask has a bit for each row, start counts bytes.
+// dot512Block10 is dotGeneric for a group of 10 and classBlock; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Block10(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Block10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Min10 is dotGeneric for a group of 10 and classMin; mask has a bit for each row, start counts bytes.
+// dot512Min10 is dotGeneric for a group of 10 and classMin; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Min10(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Min10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Half10 is dotGeneric for a group of 10 and classHalf; mask has a bit for each row, start counts bytes.
+// dot512Half10 is dotGeneric for a group of 10 and classHalf; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Half10(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Half10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Q210 is dotGeneric for a group of 10 and classQ2; mask has a bit for each row, start counts bytes.
+// dot512Q210 is dotGeneric for a group of 10 and classQ2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Q210(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Q210(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Float10 is dotGeneric for a group of 10 and classFloat; mask has a bit for each row, start counts bytes.
+// dot512Float10 is dotGeneric for a group of 10 and classFloat; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Float10(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Float10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Block11 is dotGeneric for a group of 11 and classBlock; mask has a bit for each row, start counts bytes.
+// dot512Block11 is dotGeneric for a group of 11 and classBlock; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Block11(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Block11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Min11 is dotGeneric for a group of 11 and classMin; mask has a bit for each row, start counts bytes.
+// dot512Min11 is dotGeneric for a group of 11 and classMin; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Min11(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Min11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Half11 is dotGeneric for a group of 11 and classHalf; mask has a bit for each row, start counts bytes.
+// dot512Half11 is dotGeneric for a group of 11 and classHalf; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Half11(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Half11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Q211 is dotGeneric for a group of 11 and classQ2; mask has a bit for each row, start counts bytes.
+// dot512Q211 is dotGeneric for a group of 11 and classQ2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Q211(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Q211(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Float11 is dotGeneric for a group of 11 and classFloat; mask has a bit for each row, start counts bytes.
+// dot512Float11 is dotGeneric for a group of 11 and classFloat; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Float11(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Float11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Block12 is dotGeneric for a group of 12 and classBlock; mask has a bit for each row, start counts bytes.
+// dot512Block12 is dotGeneric for a group of 12 and classBlock; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Block12(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Block12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Min12 is dotGeneric for a group of 12 and classMin; mask has a bit for each row, start counts bytes.
+// dot512Min12 is dotGeneric for a group of 12 and classMin; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Min12(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Min12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Half12 is dotGeneric for a group of 12 and classHalf; mask has a bit for each row, start counts bytes.
+// dot512Half12 is dotGeneric for a group of 12 and classHalf; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Half12(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Half12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Q212 is dotGeneric for a group of 12 and classQ2; mask has a bit for each row, start counts bytes.
+// dot512Q212 is dotGeneric for a group of 12 and classQ2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Q212(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Q212(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Float12 is dotGeneric for a group of 12 and classFloat; mask has a bit for each row, start counts bytes.
+// dot512Float12 is dotGeneric for a group of 12 and classFloat; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Float12(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+func dot512Float12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)

@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 
-// func dot512Block1(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Block1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Block1(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -14,7 +14,11 @@ TEXT ·dot512Block1(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	TESTQ R9, R9
@@ -53,7 +57,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Min1(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Min1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Min1(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -62,7 +66,11 @@ TEXT ·dot512Min1(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	TESTQ R9, R9
@@ -103,7 +111,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Half1(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Half1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Half1(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -112,7 +120,11 @@ TEXT ·dot512Half1(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	TESTQ R9, R9
@@ -155,7 +167,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Q21(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Q21(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Q21(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -164,7 +176,11 @@ TEXT ·dot512Q21(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	TESTQ R9, R9
@@ -215,7 +231,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Float1(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Float1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Float1(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -224,7 +240,11 @@ TEXT ·dot512Float1(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	TESTQ R9, R9
@@ -274,7 +294,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Block2(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Block2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Block2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -283,7 +303,11 @@ TEXT ·dot512Block2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -339,7 +363,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Min2(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Min2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Min2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -348,7 +372,11 @@ TEXT ·dot512Min2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -407,7 +435,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Half2(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Half2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Half2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -416,7 +444,11 @@ TEXT ·dot512Half2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -479,7 +511,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Q22(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Q22(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Q22(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -488,7 +520,11 @@ TEXT ·dot512Q22(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -565,7 +601,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Float2(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Float2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Float2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -574,7 +610,11 @@ TEXT ·dot512Float2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -645,7 +685,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Block3(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Block3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Block3(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -654,7 +694,11 @@ TEXT ·dot512Block3(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -727,7 +771,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Min3(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Min3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Min3(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -736,7 +780,11 @@ TEXT ·dot512Min3(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -813,7 +861,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Half3(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Half3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Half3(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -822,7 +870,11 @@ TEXT ·dot512Half3(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -905,7 +957,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Q23(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Q23(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Q23(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -914,7 +966,11 @@ TEXT ·dot512Q23(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -1017,7 +1073,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Float3(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Float3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Float3(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -1026,7 +1082,11 @@ TEXT ·dot512Float3(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -1118,7 +1178,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Block4(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Block4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Block4(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -1127,7 +1187,11 @@ TEXT ·dot512Block4(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -1217,7 +1281,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Min4(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Min4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Min4(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -1226,7 +1290,11 @@ TEXT ·dot512Min4(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -1321,7 +1389,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Half4(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Half4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Half4(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -1330,7 +1398,11 @@ TEXT ·dot512Half4(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -1433,7 +1505,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Q24(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Q24(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Q24(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -1442,7 +1514,11 @@ TEXT ·dot512Q24(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -1571,7 +1647,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Float4(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Float4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Float4(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -1580,7 +1656,11 @@ TEXT ·dot512Float4(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -1693,7 +1773,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Block5(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Block5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Block5(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -1702,7 +1782,11 @@ TEXT ·dot512Block5(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -1809,7 +1893,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Min5(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Min5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Min5(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -1818,7 +1902,11 @@ TEXT ·dot512Min5(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -1931,7 +2019,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Half5(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Half5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Half5(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -1940,7 +2028,11 @@ TEXT ·dot512Half5(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -2063,7 +2155,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Q25(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Q25(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Q25(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -2072,7 +2164,11 @@ TEXT ·dot512Q25(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -2227,7 +2323,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Float5(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Float5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Float5(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -2236,7 +2332,11 @@ TEXT ·dot512Float5(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -2370,7 +2470,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Block6(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Block6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Block6(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -2379,7 +2479,11 @@ TEXT ·dot512Block6(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -2503,7 +2607,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Min6(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Min6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Min6(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -2512,7 +2616,11 @@ TEXT ·dot512Min6(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -2643,7 +2751,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Half6(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Half6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Half6(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -2652,7 +2760,11 @@ TEXT ·dot512Half6(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -2795,7 +2907,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Q26(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Q26(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Q26(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -2804,7 +2916,11 @@ TEXT ·dot512Q26(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -2985,7 +3101,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Float6(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Float6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Float6(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -2994,7 +3110,11 @@ TEXT ·dot512Float6(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -3149,7 +3269,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Block7(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Block7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Block7(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -3158,7 +3278,11 @@ TEXT ·dot512Block7(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -3299,7 +3423,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Min7(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Min7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Min7(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -3308,7 +3432,11 @@ TEXT ·dot512Min7(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -3457,7 +3585,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Half7(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Half7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Half7(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -3466,7 +3594,11 @@ TEXT ·dot512Half7(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -3639,7 +3771,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Q27(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Q27(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Q27(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -3648,7 +3780,11 @@ TEXT ·dot512Q27(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -3867,7 +4003,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Float7(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Float7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Float7(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -3876,7 +4012,11 @@ TEXT ·dot512Float7(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -4052,7 +4192,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Block8(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Block8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Block8(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -4061,7 +4201,11 @@ TEXT ·dot512Block8(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -4219,7 +4363,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Min8(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Min8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Min8(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -4228,7 +4372,11 @@ TEXT ·dot512Min8(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -4395,7 +4543,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Half8(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Half8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Half8(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -4404,7 +4552,11 @@ TEXT ·dot512Half8(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -4597,7 +4749,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Q28(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Q28(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Q28(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -4606,7 +4758,11 @@ TEXT ·dot512Q28(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -4851,7 +5007,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Float8(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Float8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Float8(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -4860,7 +5016,11 @@ TEXT ·dot512Float8(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -5057,7 +5217,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Block9(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Block9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Block9(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -5066,7 +5226,11 @@ TEXT ·dot512Block9(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -5241,7 +5405,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Min9(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Min9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Min9(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -5250,7 +5414,11 @@ TEXT ·dot512Min9(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -5435,7 +5603,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Half9(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Half9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Half9(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -5444,7 +5612,11 @@ TEXT ·dot512Half9(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -5657,7 +5829,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Q29(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Q29(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Q29(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -5666,7 +5838,11 @@ TEXT ·dot512Q29(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -5937,7 +6113,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Float9(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Float9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Float9(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -5946,7 +6122,11 @@ TEXT ·dot512Float9(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -6164,7 +6344,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Block10(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Block10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Block10(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -6173,7 +6353,11 @@ TEXT ·dot512Block10(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -6365,7 +6549,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Min10(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Min10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Min10(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -6374,7 +6558,11 @@ TEXT ·dot512Min10(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -6577,7 +6765,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Half10(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Half10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Half10(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -6586,7 +6774,11 @@ TEXT ·dot512Half10(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -6819,7 +7011,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Q210(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Q210(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Q210(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -6828,7 +7020,11 @@ TEXT ·dot512Q210(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -7125,7 +7321,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Float10(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Float10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Float10(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -7134,7 +7330,11 @@ TEXT ·dot512Float10(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -7373,7 +7573,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Block11(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Block11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Block11(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -7382,7 +7582,11 @@ TEXT ·dot512Block11(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -7591,7 +7795,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Min11(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Min11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Min11(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -7600,7 +7804,11 @@ TEXT ·dot512Min11(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -7821,7 +8029,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Half11(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Half11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Half11(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -7830,7 +8038,11 @@ TEXT ·dot512Half11(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -8083,7 +8295,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Q211(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Q211(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Q211(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -8092,7 +8304,11 @@ TEXT ·dot512Q211(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -8415,7 +8631,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Float11(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Float11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Float11(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -8424,7 +8640,11 @@ TEXT ·dot512Float11(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -8684,7 +8904,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Block12(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Block12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Block12(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -8693,7 +8913,11 @@ TEXT ·dot512Block12(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -8919,7 +9143,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Min12(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Min12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Min12(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -8928,7 +9152,11 @@ TEXT ·dot512Min12(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -9167,7 +9395,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Half12(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Half12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Half12(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -9176,7 +9404,11 @@ TEXT ·dot512Half12(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -9449,7 +9681,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Q212(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Q212(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Q212(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -9458,7 +9690,11 @@ TEXT ·dot512Q212(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
@@ -9807,7 +10043,7 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Float12(dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int)
+// func dot512Float12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 TEXT ·dot512Float12(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -9816,7 +10052,11 @@ TEXT ·dot512Float12(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ count+32(FP), CX
 	MOVQ start+40(FP), R8
 	MOVQ first+56(FP), R9
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1

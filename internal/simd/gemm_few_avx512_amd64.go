@@ -4,262 +4,262 @@
 
 package simd
 
-// few512Q4_01 multiplies count panels of Q4_0 with a group of 1; mask has a bit for each row.
+// few512Q4_01 multiplies count panels of Q4_0 with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_01(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q4_01(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_02 multiplies count panels of Q4_0 with a group of 2; mask has a bit for each row.
+// few512Q4_02 multiplies count panels of Q4_0 with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_02(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q4_02(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_03 multiplies count panels of Q4_0 with a group of 3; mask has a bit for each row.
+// few512Q4_03 multiplies count panels of Q4_0 with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_03(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q4_03(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_04 multiplies count panels of Q4_0 with a group of 4; mask has a bit for each row.
+// few512Q4_04 multiplies count panels of Q4_0 with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_04(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q4_04(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_11 multiplies count panels of Q4_1 with a group of 1; mask has a bit for each row.
+// few512Q4_11 multiplies count panels of Q4_1 with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_11(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q4_11(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_12 multiplies count panels of Q4_1 with a group of 2; mask has a bit for each row.
+// few512Q4_12 multiplies count panels of Q4_1 with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_12(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q4_12(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_13 multiplies count panels of Q4_1 with a group of 3; mask has a bit for each row.
+// few512Q4_13 multiplies count panels of Q4_1 with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_13(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q4_13(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_14 multiplies count panels of Q4_1 with a group of 4; mask has a bit for each row.
+// few512Q4_14 multiplies count panels of Q4_1 with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_14(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q4_14(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_01 multiplies count panels of Q5_0 with a group of 1; mask has a bit for each row.
+// few512Q5_01 multiplies count panels of Q5_0 with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_01(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q5_01(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_02 multiplies count panels of Q5_0 with a group of 2; mask has a bit for each row.
+// few512Q5_02 multiplies count panels of Q5_0 with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_02(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q5_02(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_03 multiplies count panels of Q5_0 with a group of 3; mask has a bit for each row.
+// few512Q5_03 multiplies count panels of Q5_0 with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_03(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q5_03(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_04 multiplies count panels of Q5_0 with a group of 4; mask has a bit for each row.
+// few512Q5_04 multiplies count panels of Q5_0 with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_04(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q5_04(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_11 multiplies count panels of Q5_1 with a group of 1; mask has a bit for each row.
+// few512Q5_11 multiplies count panels of Q5_1 with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_11(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q5_11(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_12 multiplies count panels of Q5_1 with a group of 2; mask has a bit for each row.
+// few512Q5_12 multiplies count panels of Q5_1 with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_12(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q5_12(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_13 multiplies count panels of Q5_1 with a group of 3; mask has a bit for each row.
+// few512Q5_13 multiplies count panels of Q5_1 with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_13(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q5_13(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_14 multiplies count panels of Q5_1 with a group of 4; mask has a bit for each row.
+// few512Q5_14 multiplies count panels of Q5_1 with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_14(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q5_14(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q8_01 multiplies count panels of Q8_0 with a group of 1; mask has a bit for each row.
+// few512Q8_01 multiplies count panels of Q8_0 with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q8_01(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q8_01(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q8_02 multiplies count panels of Q8_0 with a group of 2; mask has a bit for each row.
+// few512Q8_02 multiplies count panels of Q8_0 with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q8_02(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q8_02(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q8_03 multiplies count panels of Q8_0 with a group of 3; mask has a bit for each row.
+// few512Q8_03 multiplies count panels of Q8_0 with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q8_03(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q8_03(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q8_04 multiplies count panels of Q8_0 with a group of 4; mask has a bit for each row.
+// few512Q8_04 multiplies count panels of Q8_0 with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q8_04(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q8_04(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512IQ4NL1 multiplies count panels of IQ4NL with a group of 1; mask has a bit for each row.
+// few512IQ4NL1 multiplies count panels of IQ4NL with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512IQ4NL1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512IQ4NL1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512IQ4NL2 multiplies count panels of IQ4NL with a group of 2; mask has a bit for each row.
+// few512IQ4NL2 multiplies count panels of IQ4NL with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512IQ4NL2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512IQ4NL2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512IQ4NL3 multiplies count panels of IQ4NL with a group of 3; mask has a bit for each row.
+// few512IQ4NL3 multiplies count panels of IQ4NL with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512IQ4NL3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512IQ4NL3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512IQ4NL4 multiplies count panels of IQ4NL with a group of 4; mask has a bit for each row.
+// few512IQ4NL4 multiplies count panels of IQ4NL with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512IQ4NL4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512IQ4NL4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512MXFP41 multiplies count panels of MXFP4 with a group of 1; mask has a bit for each row.
+// few512MXFP41 multiplies count panels of MXFP4 with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512MXFP41(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512MXFP41(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512MXFP42 multiplies count panels of MXFP4 with a group of 2; mask has a bit for each row.
+// few512MXFP42 multiplies count panels of MXFP4 with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512MXFP42(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512MXFP42(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512MXFP43 multiplies count panels of MXFP4 with a group of 3; mask has a bit for each row.
+// few512MXFP43 multiplies count panels of MXFP4 with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512MXFP43(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512MXFP43(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512MXFP44 multiplies count panels of MXFP4 with a group of 4; mask has a bit for each row.
+// few512MXFP44 multiplies count panels of MXFP4 with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512MXFP44(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512MXFP44(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q2K1 multiplies count panels of Q2K with a group of 1; mask has a bit for each row.
+// few512Q2K1 multiplies count panels of Q2K with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q2K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q2K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q2K2 multiplies count panels of Q2K with a group of 2; mask has a bit for each row.
+// few512Q2K2 multiplies count panels of Q2K with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q2K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q2K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q2K3 multiplies count panels of Q2K with a group of 3; mask has a bit for each row.
+// few512Q2K3 multiplies count panels of Q2K with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q2K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q2K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q2K4 multiplies count panels of Q2K with a group of 4; mask has a bit for each row.
+// few512Q2K4 multiplies count panels of Q2K with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q2K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q2K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q3K1 multiplies count panels of Q3K with a group of 1; mask has a bit for each row.
+// few512Q3K1 multiplies count panels of Q3K with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q3K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q3K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q3K2 multiplies count panels of Q3K with a group of 2; mask has a bit for each row.
+// few512Q3K2 multiplies count panels of Q3K with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q3K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q3K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q3K3 multiplies count panels of Q3K with a group of 3; mask has a bit for each row.
+// few512Q3K3 multiplies count panels of Q3K with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q3K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q3K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q3K4 multiplies count panels of Q3K with a group of 4; mask has a bit for each row.
+// few512Q3K4 multiplies count panels of Q3K with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q3K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q3K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4K1 multiplies count panels of Q4K with a group of 1; mask has a bit for each row.
+// few512Q4K1 multiplies count panels of Q4K with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q4K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4K2 multiplies count panels of Q4K with a group of 2; mask has a bit for each row.
+// few512Q4K2 multiplies count panels of Q4K with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q4K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4K3 multiplies count panels of Q4K with a group of 3; mask has a bit for each row.
+// few512Q4K3 multiplies count panels of Q4K with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q4K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4K4 multiplies count panels of Q4K with a group of 4; mask has a bit for each row.
+// few512Q4K4 multiplies count panels of Q4K with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q4K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5K1 multiplies count panels of Q5K with a group of 1; mask has a bit for each row.
+// few512Q5K1 multiplies count panels of Q5K with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q5K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5K2 multiplies count panels of Q5K with a group of 2; mask has a bit for each row.
+// few512Q5K2 multiplies count panels of Q5K with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q5K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5K3 multiplies count panels of Q5K with a group of 3; mask has a bit for each row.
+// few512Q5K3 multiplies count panels of Q5K with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q5K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5K4 multiplies count panels of Q5K with a group of 4; mask has a bit for each row.
+// few512Q5K4 multiplies count panels of Q5K with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q5K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q6K1 multiplies count panels of Q6K with a group of 1; mask has a bit for each row.
+// few512Q6K1 multiplies count panels of Q6K with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q6K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q6K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q6K2 multiplies count panels of Q6K with a group of 2; mask has a bit for each row.
+// few512Q6K2 multiplies count panels of Q6K with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q6K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q6K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q6K3 multiplies count panels of Q6K with a group of 3; mask has a bit for each row.
+// few512Q6K3 multiplies count panels of Q6K with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q6K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q6K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q6K4 multiplies count panels of Q6K with a group of 4; mask has a bit for each row.
+// few512Q6K4 multiplies count panels of Q6K with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q6K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512Q6K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512IQ4XS1 multiplies count panels of IQ4XS with a group of 1; mask has a bit for each row.
+// few512IQ4XS1 multiplies count panels of IQ4XS with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512IQ4XS1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512IQ4XS1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512IQ4XS2 multiplies count panels of IQ4XS with a group of 2; mask has a bit for each row.
+// few512IQ4XS2 multiplies count panels of IQ4XS with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512IQ4XS2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512IQ4XS2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512IQ4XS3 multiplies count panels of IQ4XS with a group of 3; mask has a bit for each row.
+// few512IQ4XS3 multiplies count panels of IQ4XS with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512IQ4XS3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512IQ4XS3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512IQ4XS4 multiplies count panels of IQ4XS with a group of 4; mask has a bit for each row.
+// few512IQ4XS4 multiplies count panels of IQ4XS with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512IQ4XS4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512IQ4XS4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)

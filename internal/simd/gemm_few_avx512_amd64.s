@@ -18,16 +18,16 @@ DATA tableMXFP4<>+4(SB)/4, $0x1c181614
 DATA tableMXFP4<>+8(SB)/4, $0x0d0e0f10
 DATA tableMXFP4<>+12(SB)/4, $0x04080a0c
 GLOBL tableMXFP4<>(SB), RODATA|NOPTR, $16
-DATA subnormal<>+0(SB)/4, $0x00400000
-GLOBL subnormal<>(SB), RODATA|NOPTR, $4
+DATA subnormal00400000<>+0(SB)/4, $0x00400000
+GLOBL subnormal00400000<>(SB), RODATA|NOPTR, $4
 DATA float3f000000<>+0(SB)/4, $0x3f000000
 GLOBL float3f000000<>(SB), RODATA|NOPTR, $4
 DATA mask03030303<>+0(SB)/4, $0x03030303
 GLOBL mask03030303<>(SB), RODATA|NOPTR, $4
 DATA float3d000000<>+0(SB)/4, $0x3d000000
 GLOBL float3d000000<>(SB), RODATA|NOPTR, $4
-DATA low4<>+0(SB)/4, $0x0000000f
-GLOBL low4<>(SB), RODATA|NOPTR, $4
+DATA low0000000f<>+0(SB)/4, $0x0000000f
+GLOBL low0000000f<>(SB), RODATA|NOPTR, $4
 DATA mask18181818<>+0(SB)/4, $0x18181818
 GLOBL mask18181818<>(SB), RODATA|NOPTR, $4
 DATA mask20202020<>+0(SB)/4, $0x20202020
@@ -44,7 +44,7 @@ DATA tableIQ4XS<>+8(SB)/4, $0xa6998d81
 DATA tableIQ4XS<>+12(SB)/4, $0xf1d9c5b5
 GLOBL tableIQ4XS<>(SB), RODATA|NOPTR, $16
 
-// func few512Q4_01(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q4_01(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q4_01(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -52,7 +52,11 @@ TEXT ·few512Q4_01(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 panel1:
@@ -142,7 +146,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q4_02(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q4_02(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q4_02(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -150,7 +154,11 @@ TEXT ·few512Q4_02(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 panel1:
@@ -267,7 +275,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q4_03(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q4_03(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q4_03(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -275,7 +283,11 @@ TEXT ·few512Q4_03(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 panel1:
@@ -419,7 +431,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q4_04(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q4_04(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q4_04(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -427,7 +439,11 @@ TEXT ·few512Q4_04(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 panel1:
@@ -598,7 +614,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q4_11(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q4_11(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q4_11(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -606,7 +622,11 @@ TEXT ·few512Q4_11(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 panel1:
@@ -701,7 +721,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q4_12(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q4_12(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q4_12(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -709,7 +729,11 @@ TEXT ·few512Q4_12(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 panel1:
@@ -833,7 +857,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q4_13(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q4_13(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q4_13(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -841,7 +865,11 @@ TEXT ·few512Q4_13(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 panel1:
@@ -994,7 +1022,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q4_14(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q4_14(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q4_14(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -1002,7 +1030,11 @@ TEXT ·few512Q4_14(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 panel1:
@@ -1184,7 +1216,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q5_01(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q5_01(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q5_01(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -1192,7 +1224,11 @@ TEXT ·few512Q5_01(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VPBROADCASTD mask10101010<>(SB), Z30
@@ -1317,7 +1353,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q5_02(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q5_02(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q5_02(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -1325,7 +1361,11 @@ TEXT ·few512Q5_02(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VPBROADCASTD mask10101010<>(SB), Z30
@@ -1477,7 +1517,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q5_03(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q5_03(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q5_03(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -1485,7 +1525,11 @@ TEXT ·few512Q5_03(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VPBROADCASTD mask10101010<>(SB), Z30
@@ -1664,7 +1708,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q5_04(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q5_04(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q5_04(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -1672,7 +1716,11 @@ TEXT ·few512Q5_04(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VPBROADCASTD mask10101010<>(SB), Z30
@@ -1878,7 +1926,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q5_11(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q5_11(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q5_11(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -1886,7 +1934,11 @@ TEXT ·few512Q5_11(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VPBROADCASTD mask10101010<>(SB), Z30
@@ -2016,7 +2068,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q5_12(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q5_12(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q5_12(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -2024,7 +2076,11 @@ TEXT ·few512Q5_12(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VPBROADCASTD mask10101010<>(SB), Z30
@@ -2183,7 +2239,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q5_13(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q5_13(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q5_13(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -2191,7 +2247,11 @@ TEXT ·few512Q5_13(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VPBROADCASTD mask10101010<>(SB), Z30
@@ -2379,7 +2439,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q5_14(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q5_14(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q5_14(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -2387,7 +2447,11 @@ TEXT ·few512Q5_14(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VPBROADCASTD mask10101010<>(SB), Z30
@@ -2604,7 +2668,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q8_01(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q8_01(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q8_01(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -2612,7 +2676,11 @@ TEXT ·few512Q8_01(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 panel1:
 	VPXORQ Z0, Z0, Z0
@@ -2693,7 +2761,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q8_02(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q8_02(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q8_02(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -2701,7 +2769,11 @@ TEXT ·few512Q8_02(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 panel1:
 	VPXORQ Z0, Z0, Z0
@@ -2809,7 +2881,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q8_03(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q8_03(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q8_03(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -2817,7 +2889,11 @@ TEXT ·few512Q8_03(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 panel1:
 	VPXORQ Z0, Z0, Z0
@@ -2952,7 +3028,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q8_04(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q8_04(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q8_04(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -2960,7 +3036,11 @@ TEXT ·few512Q8_04(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 panel1:
 	VPXORQ Z0, Z0, Z0
@@ -3122,7 +3202,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512IQ4NL1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512IQ4NL1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512IQ4NL1(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -3130,7 +3210,11 @@ TEXT ·few512IQ4NL1(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VBROADCASTI32X4 tableIQ4NL<>(SB), Z29
@@ -3237,7 +3321,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512IQ4NL2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512IQ4NL2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512IQ4NL2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -3245,7 +3329,11 @@ TEXT ·few512IQ4NL2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VBROADCASTI32X4 tableIQ4NL<>(SB), Z29
@@ -3379,7 +3467,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512IQ4NL3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512IQ4NL3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512IQ4NL3(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -3387,7 +3475,11 @@ TEXT ·few512IQ4NL3(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VBROADCASTI32X4 tableIQ4NL<>(SB), Z29
@@ -3548,7 +3640,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512IQ4NL4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512IQ4NL4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512IQ4NL4(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -3556,7 +3648,11 @@ TEXT ·few512IQ4NL4(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VBROADCASTI32X4 tableIQ4NL<>(SB), Z29
@@ -3744,7 +3840,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512MXFP41(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512MXFP41(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512MXFP41(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -3752,7 +3848,11 @@ TEXT ·few512MXFP41(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VBROADCASTI32X4 tableMXFP4<>(SB), Z29
@@ -3801,7 +3901,7 @@ unit2:
 	VPDPBUSD.BCST 28(BX), Z5, Z1
 	VPMOVZXBD 0(SI), Z2
 	VPSLLD $23, Z2, Z2
-	VPMAXUD.BCST subnormal<>(SB), Z2, Z2
+	VPMAXUD.BCST subnormal00400000<>(SB), Z2, Z2
 	VMULPS.BCST float3f000000<>(SB), Z2, Z2
 	VCVTDQ2PS Z1, Z1
 	VMULPS Z2, Z1, Z1
@@ -3846,7 +3946,7 @@ unit2:
 	VPDPBUSD.BCST 28(BX), Z5, Z1
 	VPMOVZXBD 16(SI), Z2
 	VPSLLD $23, Z2, Z2
-	VPMAXUD.BCST subnormal<>(SB), Z2, Z2
+	VPMAXUD.BCST subnormal00400000<>(SB), Z2, Z2
 	VMULPS.BCST float3f000000<>(SB), Z2, Z2
 	VCVTDQ2PS Z1, Z1
 	VMULPS Z2, Z1, Z1
@@ -3865,7 +3965,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512MXFP42(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512MXFP42(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512MXFP42(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -3873,7 +3973,11 @@ TEXT ·few512MXFP42(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VBROADCASTI32X4 tableMXFP4<>(SB), Z29
@@ -3932,7 +4036,7 @@ unit2:
 	VPDPBUSD.BCST 60(BX), Z7, Z3
 	VPMOVZXBD 0(SI), Z4
 	VPSLLD $23, Z4, Z4
-	VPMAXUD.BCST subnormal<>(SB), Z4, Z4
+	VPMAXUD.BCST subnormal00400000<>(SB), Z4, Z4
 	VMULPS.BCST float3f000000<>(SB), Z4, Z4
 	VCVTDQ2PS Z2, Z2
 	VMULPS Z4, Z2, Z2
@@ -3989,7 +4093,7 @@ unit2:
 	VPDPBUSD.BCST 60(BX), Z7, Z3
 	VPMOVZXBD 16(SI), Z4
 	VPSLLD $23, Z4, Z4
-	VPMAXUD.BCST subnormal<>(SB), Z4, Z4
+	VPMAXUD.BCST subnormal00400000<>(SB), Z4, Z4
 	VMULPS.BCST float3f000000<>(SB), Z4, Z4
 	VCVTDQ2PS Z2, Z2
 	VMULPS Z4, Z2, Z2
@@ -4013,7 +4117,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512MXFP43(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512MXFP43(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512MXFP43(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -4021,7 +4125,11 @@ TEXT ·few512MXFP43(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VBROADCASTI32X4 tableMXFP4<>(SB), Z29
@@ -4090,7 +4198,7 @@ unit2:
 	VPDPBUSD.BCST 92(BX), Z9, Z5
 	VPMOVZXBD 0(SI), Z6
 	VPSLLD $23, Z6, Z6
-	VPMAXUD.BCST subnormal<>(SB), Z6, Z6
+	VPMAXUD.BCST subnormal00400000<>(SB), Z6, Z6
 	VMULPS.BCST float3f000000<>(SB), Z6, Z6
 	VCVTDQ2PS Z3, Z3
 	VMULPS Z6, Z3, Z3
@@ -4159,7 +4267,7 @@ unit2:
 	VPDPBUSD.BCST 92(BX), Z9, Z5
 	VPMOVZXBD 16(SI), Z6
 	VPSLLD $23, Z6, Z6
-	VPMAXUD.BCST subnormal<>(SB), Z6, Z6
+	VPMAXUD.BCST subnormal00400000<>(SB), Z6, Z6
 	VMULPS.BCST float3f000000<>(SB), Z6, Z6
 	VCVTDQ2PS Z3, Z3
 	VMULPS Z6, Z3, Z3
@@ -4188,7 +4296,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512MXFP44(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512MXFP44(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512MXFP44(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -4196,7 +4304,11 @@ TEXT ·few512MXFP44(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VBROADCASTI32X4 tableMXFP4<>(SB), Z29
@@ -4275,7 +4387,7 @@ unit2:
 	VPDPBUSD.BCST 124(BX), Z11, Z7
 	VPMOVZXBD 0(SI), Z8
 	VPSLLD $23, Z8, Z8
-	VPMAXUD.BCST subnormal<>(SB), Z8, Z8
+	VPMAXUD.BCST subnormal00400000<>(SB), Z8, Z8
 	VMULPS.BCST float3f000000<>(SB), Z8, Z8
 	VCVTDQ2PS Z4, Z4
 	VMULPS Z8, Z4, Z4
@@ -4356,7 +4468,7 @@ unit2:
 	VPDPBUSD.BCST 124(BX), Z11, Z7
 	VPMOVZXBD 16(SI), Z8
 	VPSLLD $23, Z8, Z8
-	VPMAXUD.BCST subnormal<>(SB), Z8, Z8
+	VPMAXUD.BCST subnormal00400000<>(SB), Z8, Z8
 	VMULPS.BCST float3f000000<>(SB), Z8, Z8
 	VCVTDQ2PS Z4, Z4
 	VMULPS Z8, Z4, Z4
@@ -4390,7 +4502,7 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q2K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q2K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q2K1(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -4398,7 +4510,11 @@ TEXT ·few512Q2K1(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask03030303<>(SB), Z31
 panel1:
@@ -4448,14 +4564,14 @@ block3:
 	VPDPBUSD.BCST 28(BX), Z4, Z2
 	VPMOVZXBD 0(R10), Z3
 	VPSRLD $4, Z3, Z5
-	VPANDD.BCST low4<>(SB), Z3, Z3
+	VPANDD.BCST low0000000f<>(SB), Z3, Z3
 	VCVTDQ2PS Z3, Z3
 	VMULPS Z28, Z3, Z3
 	VCVTDQ2PS Z5, Z5
 	VMULPS Z27, Z5, Z5
 	VPMOVZXBD 16(R10), Z4
 	VPSRLD $4, Z4, Z6
-	VPANDD.BCST low4<>(SB), Z4, Z4
+	VPANDD.BCST low0000000f<>(SB), Z4, Z4
 	VCVTDQ2PS Z4, Z4
 	VMULPS Z28, Z4, Z4
 	VCVTDQ2PS Z6, Z6
@@ -4489,7 +4605,7 @@ block3:
 	VZEROUPPER 
 	RET
 
-// func few512Q2K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q2K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q2K2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -4497,7 +4613,11 @@ TEXT ·few512Q2K2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask03030303<>(SB), Z31
 panel1:
@@ -4558,14 +4678,14 @@ block3:
 	VPDPBUSD.BCST 60(BX), Z7, Z5
 	VPMOVZXBD 0(R10), Z6
 	VPSRLD $4, Z6, Z8
-	VPANDD.BCST low4<>(SB), Z6, Z6
+	VPANDD.BCST low0000000f<>(SB), Z6, Z6
 	VCVTDQ2PS Z6, Z6
 	VMULPS Z28, Z6, Z6
 	VCVTDQ2PS Z8, Z8
 	VMULPS Z27, Z8, Z8
 	VPMOVZXBD 16(R10), Z7
 	VPSRLD $4, Z7, Z9
-	VPANDD.BCST low4<>(SB), Z7, Z7
+	VPANDD.BCST low0000000f<>(SB), Z7, Z7
 	VCVTDQ2PS Z7, Z7
 	VMULPS Z28, Z7, Z7
 	VCVTDQ2PS Z9, Z9
@@ -4612,7 +4732,7 @@ block3:
 	VZEROUPPER 
 	RET
 
-// func few512Q2K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q2K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q2K3(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -4620,7 +4740,11 @@ TEXT ·few512Q2K3(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask03030303<>(SB), Z31
 panel1:
@@ -4692,14 +4816,14 @@ block3:
 	VPDPBUSD.BCST 92(BX), Z10, Z8
 	VPMOVZXBD 0(R10), Z9
 	VPSRLD $4, Z9, Z11
-	VPANDD.BCST low4<>(SB), Z9, Z9
+	VPANDD.BCST low0000000f<>(SB), Z9, Z9
 	VCVTDQ2PS Z9, Z9
 	VMULPS Z28, Z9, Z9
 	VCVTDQ2PS Z11, Z11
 	VMULPS Z27, Z11, Z11
 	VPMOVZXBD 16(R10), Z10
 	VPSRLD $4, Z10, Z12
-	VPANDD.BCST low4<>(SB), Z10, Z10
+	VPANDD.BCST low0000000f<>(SB), Z10, Z10
 	VCVTDQ2PS Z10, Z10
 	VMULPS Z28, Z10, Z10
 	VCVTDQ2PS Z12, Z12
@@ -4759,7 +4883,7 @@ block3:
 	VZEROUPPER 
 	RET
 
-// func few512Q2K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q2K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q2K4(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -4767,7 +4891,11 @@ TEXT ·few512Q2K4(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask03030303<>(SB), Z31
 panel1:
@@ -4850,14 +4978,14 @@ block3:
 	VPDPBUSD.BCST 124(BX), Z13, Z11
 	VPMOVZXBD 0(R10), Z12
 	VPSRLD $4, Z12, Z14
-	VPANDD.BCST low4<>(SB), Z12, Z12
+	VPANDD.BCST low0000000f<>(SB), Z12, Z12
 	VCVTDQ2PS Z12, Z12
 	VMULPS Z28, Z12, Z12
 	VCVTDQ2PS Z14, Z14
 	VMULPS Z27, Z14, Z14
 	VPMOVZXBD 16(R10), Z13
 	VPSRLD $4, Z13, Z15
-	VPANDD.BCST low4<>(SB), Z13, Z13
+	VPANDD.BCST low0000000f<>(SB), Z13, Z13
 	VCVTDQ2PS Z13, Z13
 	VMULPS Z28, Z13, Z13
 	VCVTDQ2PS Z15, Z15
@@ -4930,7 +5058,7 @@ block3:
 	VZEROUPPER 
 	RET
 
-// func few512Q3K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q3K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q3K1(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -4938,7 +5066,11 @@ TEXT ·few512Q3K1(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask18181818<>(SB), Z31
 	VPBROADCASTD mask20202020<>(SB), Z30
@@ -5034,7 +5166,7 @@ block3:
 	VZEROUPPER 
 	RET
 
-// func few512Q3K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q3K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q3K2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -5042,7 +5174,11 @@ TEXT ·few512Q3K2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask18181818<>(SB), Z31
 	VPBROADCASTD mask20202020<>(SB), Z30
@@ -5156,7 +5292,7 @@ block3:
 	VZEROUPPER 
 	RET
 
-// func few512Q3K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q3K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q3K3(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -5164,7 +5300,11 @@ TEXT ·few512Q3K3(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask18181818<>(SB), Z31
 	VPBROADCASTD mask20202020<>(SB), Z30
@@ -5296,7 +5436,7 @@ block3:
 	VZEROUPPER 
 	RET
 
-// func few512Q3K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q3K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q3K4(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -5304,7 +5444,11 @@ TEXT ·few512Q3K4(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask18181818<>(SB), Z31
 	VPBROADCASTD mask20202020<>(SB), Z30
@@ -5454,7 +5598,7 @@ block3:
 	VZEROUPPER 
 	RET
 
-// func few512Q4K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q4K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q4K1(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -5462,7 +5606,11 @@ TEXT ·few512Q4K1(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 panel1:
@@ -5539,7 +5687,7 @@ block3:
 	VZEROUPPER 
 	RET
 
-// func few512Q4K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q4K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q4K2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -5547,7 +5695,11 @@ TEXT ·few512Q4K2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 panel1:
@@ -5640,7 +5792,7 @@ block3:
 	VZEROUPPER 
 	RET
 
-// func few512Q4K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q4K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q4K3(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -5648,7 +5800,11 @@ TEXT ·few512Q4K3(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 panel1:
@@ -5757,7 +5913,7 @@ block3:
 	VZEROUPPER 
 	RET
 
-// func few512Q4K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q4K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q4K4(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -5765,7 +5921,11 @@ TEXT ·few512Q4K4(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 panel1:
@@ -5890,7 +6050,7 @@ block3:
 	VZEROUPPER 
 	RET
 
-// func few512Q5K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q5K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q5K1(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -5898,7 +6058,11 @@ TEXT ·few512Q5K1(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VPBROADCASTD mask10101010<>(SB), Z30
@@ -5993,7 +6157,7 @@ block3:
 	VZEROUPPER 
 	RET
 
-// func few512Q5K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q5K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q5K2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -6001,7 +6165,11 @@ TEXT ·few512Q5K2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VPBROADCASTD mask10101010<>(SB), Z30
@@ -6112,7 +6280,7 @@ block3:
 	VZEROUPPER 
 	RET
 
-// func few512Q5K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q5K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q5K3(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -6120,7 +6288,11 @@ TEXT ·few512Q5K3(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VPBROADCASTD mask10101010<>(SB), Z30
@@ -6247,7 +6419,7 @@ block3:
 	VZEROUPPER 
 	RET
 
-// func few512Q5K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q5K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q5K4(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -6255,7 +6427,11 @@ TEXT ·few512Q5K4(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VPBROADCASTD mask10101010<>(SB), Z30
@@ -6398,7 +6574,7 @@ block3:
 	VZEROUPPER 
 	RET
 
-// func few512Q6K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q6K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q6K1(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -6406,7 +6582,11 @@ TEXT ·few512Q6K1(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VPBROADCASTD mask30303030<>(SB), Z30
@@ -6502,7 +6682,7 @@ block3:
 	VZEROUPPER 
 	RET
 
-// func few512Q6K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q6K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q6K2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -6510,7 +6690,11 @@ TEXT ·few512Q6K2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VPBROADCASTD mask30303030<>(SB), Z30
@@ -6624,7 +6808,7 @@ block3:
 	VZEROUPPER 
 	RET
 
-// func few512Q6K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q6K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q6K3(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -6632,7 +6816,11 @@ TEXT ·few512Q6K3(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VPBROADCASTD mask30303030<>(SB), Z30
@@ -6764,7 +6952,7 @@ block3:
 	VZEROUPPER 
 	RET
 
-// func few512Q6K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512Q6K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512Q6K4(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -6772,7 +6960,11 @@ TEXT ·few512Q6K4(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VPBROADCASTD mask30303030<>(SB), Z30
@@ -6922,7 +7114,7 @@ block3:
 	VZEROUPPER 
 	RET
 
-// func few512IQ4XS1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512IQ4XS1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512IQ4XS1(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -6930,7 +7122,11 @@ TEXT ·few512IQ4XS1(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VBROADCASTI32X4 tableIQ4XS<>(SB), Z29
@@ -7008,7 +7204,7 @@ block3:
 	VZEROUPPER 
 	RET
 
-// func few512IQ4XS2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512IQ4XS2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512IQ4XS2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -7016,7 +7212,11 @@ TEXT ·few512IQ4XS2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VBROADCASTI32X4 tableIQ4XS<>(SB), Z29
@@ -7109,7 +7309,7 @@ block3:
 	VZEROUPPER 
 	RET
 
-// func few512IQ4XS3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512IQ4XS3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512IQ4XS3(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -7117,7 +7317,11 @@ TEXT ·few512IQ4XS3(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VBROADCASTI32X4 tableIQ4XS<>(SB), Z29
@@ -7225,7 +7429,7 @@ block3:
 	VZEROUPPER 
 	RET
 
-// func few512IQ4XS4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512IQ4XS4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512IQ4XS4(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -7233,7 +7437,11 @@ TEXT ·few512IQ4XS4(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	VPBROADCASTD mask0f0f0f0f<>(SB), Z31
 	VBROADCASTI32X4 tableIQ4XS<>(SB), Z29

@@ -4,62 +4,62 @@
 
 package simd
 
-// few512F321 multiplies count panels of F32 with a group of 1; mask has a bit for each row.
+// few512F321 multiplies count panels of F32 with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512F321(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512F321(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512F322 multiplies count panels of F32 with a group of 2; mask has a bit for each row.
+// few512F322 multiplies count panels of F32 with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512F322(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512F322(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512F323 multiplies count panels of F32 with a group of 3; mask has a bit for each row.
+// few512F323 multiplies count panels of F32 with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512F323(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512F323(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512F324 multiplies count panels of F32 with a group of 4; mask has a bit for each row.
+// few512F324 multiplies count panels of F32 with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512F324(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512F324(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512F161 multiplies count panels of F16 with a group of 1; mask has a bit for each row.
+// few512F161 multiplies count panels of F16 with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512F161(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512F161(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512F162 multiplies count panels of F16 with a group of 2; mask has a bit for each row.
+// few512F162 multiplies count panels of F16 with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512F162(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512F162(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512F163 multiplies count panels of F16 with a group of 3; mask has a bit for each row.
+// few512F163 multiplies count panels of F16 with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512F163(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512F163(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512F164 multiplies count panels of F16 with a group of 4; mask has a bit for each row.
+// few512F164 multiplies count panels of F16 with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512F164(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512F164(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512BF161 multiplies count panels of BF16 with a group of 1; mask has a bit for each row.
+// few512BF161 multiplies count panels of BF16 with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512BF161(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512BF161(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512BF162 multiplies count panels of BF16 with a group of 2; mask has a bit for each row.
+// few512BF162 multiplies count panels of BF16 with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512BF162(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512BF162(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512BF163 multiplies count panels of BF16 with a group of 3; mask has a bit for each row.
+// few512BF163 multiplies count panels of BF16 with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512BF163(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512BF163(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512BF164 multiplies count panels of BF16 with a group of 4; mask has a bit for each row.
+// few512BF164 multiplies count panels of BF16 with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512BF164(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+func few512BF164(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)

@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 
-// func few512F321(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512F321(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512F321(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -13,7 +13,11 @@ TEXT ·few512F321(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	MOVQ R11, R8
 	IMULQ $1024, R8
@@ -203,7 +207,7 @@ done6:
 	VZEROUPPER 
 	RET
 
-// func few512F322(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512F322(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512F322(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -211,7 +215,11 @@ TEXT ·few512F322(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	MOVQ R11, R8
 	IMULQ $1024, R8
@@ -458,7 +466,7 @@ done6:
 	VZEROUPPER 
 	RET
 
-// func few512F323(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512F323(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512F323(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -466,7 +474,11 @@ TEXT ·few512F323(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	MOVQ R11, R8
 	IMULQ $1024, R8
@@ -770,7 +782,7 @@ done6:
 	VZEROUPPER 
 	RET
 
-// func few512F324(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512F324(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512F324(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -778,7 +790,11 @@ TEXT ·few512F324(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	MOVQ R11, R8
 	IMULQ $1024, R8
@@ -1139,7 +1155,7 @@ done6:
 	VZEROUPPER 
 	RET
 
-// func few512F161(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512F161(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512F161(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -1147,7 +1163,11 @@ TEXT ·few512F161(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	MOVQ R11, R8
 	IMULQ $512, R8
@@ -1313,7 +1333,7 @@ done6:
 	VZEROUPPER 
 	RET
 
-// func few512F162(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512F162(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512F162(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -1321,7 +1341,11 @@ TEXT ·few512F162(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	MOVQ R11, R8
 	IMULQ $512, R8
@@ -1544,7 +1568,7 @@ done6:
 	VZEROUPPER 
 	RET
 
-// func few512F163(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512F163(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512F163(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -1552,7 +1576,11 @@ TEXT ·few512F163(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	MOVQ R11, R8
 	IMULQ $512, R8
@@ -1832,7 +1860,7 @@ done6:
 	VZEROUPPER 
 	RET
 
-// func few512F164(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512F164(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512F164(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -1840,7 +1868,11 @@ TEXT ·few512F164(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	MOVQ R11, R8
 	IMULQ $512, R8
@@ -2177,7 +2209,7 @@ done6:
 	VZEROUPPER 
 	RET
 
-// func few512BF161(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512BF161(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512BF161(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -2185,7 +2217,11 @@ TEXT ·few512BF161(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	MOVQ R11, R8
 	IMULQ $512, R8
@@ -2399,7 +2435,7 @@ done6:
 	VZEROUPPER 
 	RET
 
-// func few512BF162(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512BF162(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512BF162(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -2407,7 +2443,11 @@ TEXT ·few512BF162(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	MOVQ R11, R8
 	IMULQ $512, R8
@@ -2678,7 +2718,7 @@ done6:
 	VZEROUPPER 
 	RET
 
-// func few512BF163(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512BF163(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512BF163(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -2686,7 +2726,11 @@ TEXT ·few512BF163(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	MOVQ R11, R8
 	IMULQ $512, R8
@@ -3014,7 +3058,7 @@ done6:
 	VZEROUPPER 
 	RET
 
-// func few512BF164(dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64)
+// func few512BF164(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 TEXT ·few512BF164(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
@@ -3022,7 +3066,11 @@ TEXT ·few512BF164(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ acts+24(FP), R13
 	MOVQ count+32(FP), R9
 	MOVQ units+40(FP), R11
-	KMOVQ mask+48(FP), K1
+	MOVQ rows+48(FP), AX
+	MOVL $1, R10
+	SHLXL AX, R10, R10
+	DECL R10
+	KMOVW R10, K1
 	SHLQ $2, DX
 	MOVQ R11, R8
 	IMULQ $512, R8

@@ -30,10 +30,10 @@ type Mat struct {
 	expand func(f *form, t quant.Type, dst, units []byte)
 	// quantize is quantizeGeneric's equal.
 	quantize func(buf []byte, width, slot int, x []float32)
-	// few multiplies panels with one group of at most fewTokens tokens straight from the packed form; nil where a
+	// few multiplies panels with one group of at most fewTokens tokens straight from the packed form; nil and 0 where a
 	// type has no such kernel.
 	few       [typeCount]func(t fewTask)
-	fewTokens int
+	fewTokens [typeCount]int
 }
 
 // maxTile is the widest group of any set.
@@ -116,7 +116,7 @@ func (m *Mat) MatMul(dst []float32, dstStride int, w *Weight, a *Acts, panelFrom
 	if panelFrom >= panelTo || a.Tokens == 0 {
 		return
 	}
-	if few := m.few[w.Type]; few != nil && a.Tokens <= m.fewTokens {
+	if few := m.few[w.Type]; a.Tokens <= m.fewTokens[w.Type] {
 		size := f.panelBytes(w.Cols)
 		few(fewTask{
 			dst: dst[panelFrom*PanelRows:], stride: dstStride, rows: w.Rows - panelFrom*PanelRows,

@@ -4,126 +4,86 @@ package simd
 
 import "github.com/minfer-go/minfer/quant"
 
-// dotFunc is a generated kernel for one class and one width of group: see dotTask. stride counts numbers, start bytes;
-// mask has a bit for each row that dst has; first is 0 to continue the sums in dst.
-type dotFunc = func(dst *float32, stride int, records, acts *byte, count, start int, mask uint64, first int)
+type (
+	// dotFunc is a generated kernel for one class and one width of group: see dotTask. stride counts numbers, start
+	// bytes; first is 0 to continue the sums in dst.
+	dotFunc  = func(dst *float32, stride int, records, acts *byte, count, start, rows, first int)
+	dotTable [classFloat + 1][]dotFunc
 
-// dots512 is indexed by class and width of group.
-var dots512 = [...][maxTile + 1]dotFunc{
-	classBlock: {
-		nil,
-		dot512Block1, dot512Block2, dot512Block3, dot512Block4, dot512Block5, dot512Block6,
-		dot512Block7, dot512Block8, dot512Block9, dot512Block10, dot512Block11, dot512Block12,
-	},
-	classMin: {
-		nil,
-		dot512Min1, dot512Min2, dot512Min3, dot512Min4, dot512Min5, dot512Min6,
-		dot512Min7, dot512Min8, dot512Min9, dot512Min10, dot512Min11, dot512Min12,
-	},
-	classHalf: {
-		nil,
-		dot512Half1, dot512Half2, dot512Half3, dot512Half4, dot512Half5, dot512Half6,
-		dot512Half7, dot512Half8, dot512Half9, dot512Half10, dot512Half11, dot512Half12,
-	},
-	classQ2: {
-		nil,
-		dot512Q21, dot512Q22, dot512Q23, dot512Q24, dot512Q25, dot512Q26,
-		dot512Q27, dot512Q28, dot512Q29, dot512Q210, dot512Q211, dot512Q212,
-	},
-	classFloat: {
-		nil,
-		dot512Float1, dot512Float2, dot512Float3, dot512Float4, dot512Float5, dot512Float6,
-		dot512Float7, dot512Float8, dot512Float9, dot512Float10, dot512Float11, dot512Float12,
-	},
-}
+	// expandFunc is a generated expansion of count whole units.
+	expandFunc  = func(dst, units *byte, count int)
+	expandTable [typeCount]expandFunc
 
-// expandFunc is a generated expansion of count whole units.
-type expandFunc = func(dst, units *byte, count int)
-
-// expands512 is indexed by type.
-var expands512 = [typeCount]expandFunc{
-	quant.F16: expand512F16, quant.BF16: expand512BF16,
-	quant.Q4_0: expand512Q4_0, quant.Q4_1: expand512Q4_1, quant.Q5_0: expand512Q5_0, quant.Q5_1: expand512Q5_1,
-	quant.Q8_0: expand512Q8_0, quant.IQ4_NL: expand512IQ4NL, quant.MXFP4: expand512MXFP4, quant.Q2_K: expand512Q2K,
-	quant.Q3_K: expand512Q3K, quant.Q4_K: expand512Q4K, quant.Q5_K: expand512Q5K, quant.Q6_K: expand512Q6K,
-	quant.IQ4_XS: expand512IQ4XS,
-}
+	// fewFunc is a generated kernel for one type and one width of group: see fewTask. It multiplies count panels, each
+	// of units units, all with the same rows.
+	fewFunc  = func(dst *float32, stride int, panels, acts *byte, count, units, rows int)
+	fewTable [typeCount][]fewFunc
+)
 
 func accelerateMat(isa ISA, m *Mat) {
-	if isa == Generic {
+	switch isa {
+	case AVX512:
+		m.tile = maxTile
+		m.dot = func(t dotTask) { t.run(dots512[t.class]) }
+		m.expand = expands512.expand
+		few512.install(m)
+	case AVX2:
+		m.tile = tileAVX2
+		m.dot = dotAVX2
+		m.expand = expands256.expand
+	default:
 		return
 	}
 	m.quantize = quantizeAMD64
-	if isa == AVX512 {
-		m.tile = maxTile
-		m.dot = dotAVX512
-		m.expand = expandWith(&expands512)
-		m.fewTokens = 4
-		for t, kernels := range few512 {
-			if kernels != nil {
-				m.few[t] = fewWith(kernels)
-			}
-		}
-	}
 }
 
-// expandWith is an expand that uses the kernels of a table, and the portable code where there is none.
-func expandWith(kernels *[typeCount]expandFunc) func(f *form, t quant.Type, dst, units []byte) {
-	return func(f *form, t quant.Type, dst, units []byte) {
-		kernel := kernels[t]
-		if kernel == nil {
-			expandGeneric(f, t, dst, units)
-			return
-		}
-		n := len(units) / f.unitBytes
-		_ = dst[:n*f.unitRecords()*recordBytes[f.class]]
-		kernel(&dst[0], &units[0], n)
+func dotAVX2(t dotTask) {
+	if t.start == wordMinus128 {
+		t.run(dotBytes256)
+		return
 	}
+	t.run(dots256[t.class])
 }
 
-func dotAVX512(t dotTask) {
+func (t *dotTask) run(kernels []dotFunc) {
 	first := 0
 	if t.first {
 		first = 1
 	}
 	start := t.width * (BlockLen + 4*t.start)
-	dots512[t.class][t.width](&t.dst[0], t.stride, &t.records[0], &t.acts[0], t.count, start, 1<<t.rows-1, first)
+	kernels[t.width](&t.dst[0], t.stride, &t.records[0], &t.acts[0], t.count, start, t.rows, first)
 }
 
-// fewFunc is a generated kernel for one type and one width of group: see fewTask. count panels of units units each.
-type fewFunc = func(dst *float32, stride int, panels, acts *byte, count, units int, mask uint64)
-
-// few512 is indexed by type and width of group.
-var few512 = [typeCount][]fewFunc{
-	quant.F32:    {nil, few512F321, few512F322, few512F323, few512F324},
-	quant.F16:    {nil, few512F161, few512F162, few512F163, few512F164},
-	quant.BF16:   {nil, few512BF161, few512BF162, few512BF163, few512BF164},
-	quant.Q4_0:   {nil, few512Q4_01, few512Q4_02, few512Q4_03, few512Q4_04},
-	quant.Q4_1:   {nil, few512Q4_11, few512Q4_12, few512Q4_13, few512Q4_14},
-	quant.Q5_0:   {nil, few512Q5_01, few512Q5_02, few512Q5_03, few512Q5_04},
-	quant.Q5_1:   {nil, few512Q5_11, few512Q5_12, few512Q5_13, few512Q5_14},
-	quant.Q8_0:   {nil, few512Q8_01, few512Q8_02, few512Q8_03, few512Q8_04},
-	quant.IQ4_NL: {nil, few512IQ4NL1, few512IQ4NL2, few512IQ4NL3, few512IQ4NL4},
-	quant.MXFP4:  {nil, few512MXFP41, few512MXFP42, few512MXFP43, few512MXFP44},
-	quant.Q2_K:   {nil, few512Q2K1, few512Q2K2, few512Q2K3, few512Q2K4},
-	quant.Q3_K:   {nil, few512Q3K1, few512Q3K2, few512Q3K3, few512Q3K4},
-	quant.Q4_K:   {nil, few512Q4K1, few512Q4K2, few512Q4K3, few512Q4K4},
-	quant.Q5_K:   {nil, few512Q5K1, few512Q5K2, few512Q5K3, few512Q5K4},
-	quant.Q6_K:   {nil, few512Q6K1, few512Q6K2, few512Q6K3, few512Q6K4},
-	quant.IQ4_XS: {nil, few512IQ4XS1, few512IQ4XS2, few512IQ4XS3, few512IQ4XS4},
+// expand uses the kernels of the table, and the portable code where there is none.
+func (table *expandTable) expand(f *form, t quant.Type, dst, units []byte) {
+	kernel := table[t]
+	if kernel == nil {
+		expandGeneric(f, t, dst, units)
+		return
+	}
+	n := len(units) / f.unitBytes
+	_ = dst[:n*f.unitRecords()*recordBytes[f.class]]
+	kernel(&dst[0], &units[0], n)
 }
 
-// fewWith runs kernels: whole panels at once, then the last rows.
-func fewWith(kernels []fewFunc) func(t fewTask) {
-	return func(t fewTask) {
-		kernel := kernels[t.width]
-		whole := min(t.count, t.rows/PanelRows)
-		if whole > 0 {
-			kernel(&t.dst[0], t.stride, &t.panels[0], &t.acts[0], whole, t.units, 1<<PanelRows-1)
+func (table *fewTable) install(m *Mat) {
+	for t, kernels := range table {
+		if kernels != nil {
+			m.few[t] = func(t fewTask) { t.run(kernels) }
+			m.fewTokens[t] = len(kernels) - 1
 		}
-		if whole < t.count {
-			kernel(&t.dst[whole*PanelRows], t.stride, &t.panels[whole*t.size], &t.acts[0], 1, t.units, 1<<(t.rows%PanelRows)-1)
-		}
+	}
+}
+
+// run multiplies whole panels at once, then the last rows.
+func (t *fewTask) run(kernels []fewFunc) {
+	kernel := kernels[t.width]
+	whole := min(t.count, t.rows/PanelRows)
+	if whole > 0 {
+		kernel(&t.dst[0], t.stride, &t.panels[0], &t.acts[0], whole, t.units, PanelRows)
+	}
+	if whole < t.count {
+		kernel(&t.dst[whole*PanelRows], t.stride, &t.panels[whole*t.size], &t.acts[0], 1, t.units, t.rows%PanelRows)
 	}
 }
 

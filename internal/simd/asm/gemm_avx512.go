@@ -47,7 +47,7 @@ func (a acts) word(array, t int) string { return Mem(a.ptr, a.w*(blockInputs+4*a
 // bytes is the size of the record.
 func (a acts) bytes() int { return a.w * actBytes }
 
-const gemmParams = "dst *float32, stride int, records *byte, acts *byte, count int, start int, mask uint64, first int"
+const gemmParams = "dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int"
 
 func emitGemm512(f *File) {
 	for w := 1; w <= tile512; w++ {
@@ -64,11 +64,11 @@ func emitGemm512(f *File) {
 //	DI dst  DX bytes from token to token  SI records  BX activations  CX count  R8 bytes to the start words  K1 rows
 func gemm512(f *File, class string, w, recordBytes int, body func(fn *Func, class string, a acts)) {
 	fn := f.Func(fmt.Sprintf("dot512%s%d", class, w), gemmParams,
-		fmt.Sprintf("dot512%s%d is dotGeneric for a group of %d and class%s; mask has a bit for each row, start counts bytes.", class, w, w, class))
+		fmt.Sprintf("dot512%s%d is dotGeneric for a group of %d and class%s; rows says how many rows dst has, start counts bytes.", class, w, w, class))
 	for _, p := range [][2]string{{"dst", "DI"}, {"stride", "DX"}, {"records", "SI"}, {"acts", "BX"}, {"count", "CX"}, {"start", "R8"}, {"first", "R9"}} {
 		fn.Load(p[0], p[1])
 	}
-	fn.Op("KMOVQ", fn.Arg("mask"), "K1")
+	rowMask512(fn)
 	fn.Op("SHLQ", "$2", "DX")
 	loop, begun := fn.NewLabel("loop"), fn.NewLabel("begun")
 	for t := range w {
@@ -92,6 +92,15 @@ func gemm512(f *File, class string, w, recordBytes int, body func(fn *Func, clas
 	eachToken(fn, w, func(t int, at string) { fn.Op("VMOVUPS", Z(t), "K1", at) })
 	fn.Op("VZEROUPPER")
 	fn.Ret()
+}
+
+// rowMask512 makes K1 the mask of the rows that dst has.
+func rowMask512(fn *Func) {
+	fn.Load("rows", "AX")
+	fn.Op("MOVL", "$1", "R10")
+	fn.Op("SHLXL", "AX", "R10", "R10")
+	fn.Op("DECL", "R10")
+	fn.Op("KMOVW", "R10", "K1")
 }
 
 // eachToken visits the output vectors; R10 walks them.

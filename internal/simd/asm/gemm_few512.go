@@ -9,10 +9,7 @@ func init() {
 // few512 is the most tokens that have kernels from the packed form: products that wait for memory.
 const few512 = 4
 
-// prefetchAhead is how far behind the codes in use memory is asked for, in bytes.
-const prefetchAhead = 4096
-
-const fewParams = "dst *float32, stride int, panels *byte, acts *byte, count int, units int, mask uint64"
+const fewParams = "dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int"
 
 func emitFew512(f *File) {
 	for i := range weightForms {
@@ -29,13 +26,14 @@ func emitFew512(f *File) {
 //	BX activations  R13 their start  K1 rows, and the registers of walkBlocks
 func fewCodes512(f *File, w *weightForm, tokens int) {
 	name := fmt.Sprintf("few512%s%d", w.name, tokens)
-	fn := f.Func(name, fewParams, fmt.Sprintf("%s multiplies count panels of %s with a group of %d; mask has a bit for each row.", name, w.name, tokens))
+	fn := f.Func(name, fewParams, fmt.Sprintf("%s multiplies count panels of %s with a group of %d; rows says how many rows dst has.", name, w.name, tokens))
 	for _, p := range [][2]string{{"dst", "DI"}, {"stride", "DX"}, {"panels", "SI"}, {"acts", "R13"}, {"count", "R9"}, {"units", "R11"}} {
 		fn.Load(p[0], p[1])
 	}
-	fn.Op("KMOVQ", fn.Arg("mask"), "K1")
+	rowMask512(fn)
 	fn.Op("SHLQ", "$2", "DX")
-	constants512(fn, w)
+	u := unpacker{fn: fn, w: w, wide: true}
+	u.constants()
 	panel, unit := fn.NewLabel("panel"), fn.NewLabel("unit")
 	fn.Label(panel)
 	for t := range tokens {
@@ -44,12 +42,12 @@ func fewCodes512(f *File, w *weightForm, tokens int) {
 	fn.Op("MOVQ", "R11", "CX")
 	fn.Op("MOVQ", "R13", "BX")
 	fn.Label(unit)
-	at, a := panelAt{base: "SI"}, acts{"BX", tokens}
+	at, a := panelAt{"SI"}, acts{"BX", tokens}
 	block := func(b int, small, codes panelAt, disp int) {
 		for line := 0; line < w.blockBytes(); line += 64 {
 			fn.Op("PREFETCHT0", codes.mem(disp+line+prefetchAhead))
 		}
-		fewBlock512(fn, w, at, small, codes, b, disp, a)
+		fewBlock512(u, at, small, codes, b, disp, a)
 		fn.Op("ADDQ", Imm(a.bytes()), "BX")
 	}
 	for line := 0; line < w.header; line += 64 {
@@ -60,7 +58,7 @@ func fewCodes512(f *File, w *weightForm, tokens int) {
 			block(b, at, at, w.header+b*w.blockBytes())
 		}
 	} else {
-		unitScales512(fn, w, at)
+		u.unitScales(at)
 		walkBlocks(fn, w, func(small, codes panelAt) { block(0, small, codes, 0) })
 	}
 	fn.Op("ADDQ", Imm(w.unitBytes()), "SI")
@@ -77,7 +75,8 @@ func fewCodes512(f *File, w *weightForm, tokens int) {
 }
 
 // fewBlock512 emits one block for all tokens: running sums in Z0 and on, integer sums behind them.
-func fewBlock512(fn *Func, w *weightForm, at, small, codes panelAt, b, disp int, a acts) {
+func fewBlock512(u unpacker, at, small, codes panelAt, b, disp int, a acts) {
+	fn, w := u.fn, u.w
 	n := a.w
 	low, high := n, n
 	temp := 2 * n
@@ -99,7 +98,7 @@ func fewBlock512(fn *Func, w *weightForm, at, small, codes panelAt, b, disp int,
 			}
 		}
 	}
-	codes512(fn, w, codes, disp, temp, func(g int, codes string) {
+	u.codes(codes, disp, temp, func(g int, codes string) {
 		sum := low
 		if g >= 4 {
 			sum = high
@@ -109,7 +108,7 @@ func fewBlock512(fn *Func, w *weightForm, at, small, codes panelAt, b, disp int,
 		}
 	})
 	scale := temp
-	blockScales512(fn, w, at, small, b, scale)
+	u.blockScales(at, small, b, scale)
 	for t := range n {
 		f, i := Z(t), Z(low+t)
 		switch w.class {

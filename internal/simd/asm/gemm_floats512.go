@@ -21,11 +21,12 @@ func emitFewFloats512(f *File) {
 //	CX units left  BX activations  R13 their start  K1 rows
 func fewFloats512(f *File, typ string, tokens int) {
 	name := fmt.Sprintf("few512%s%d", typ, tokens)
-	fn := f.Func(name, fewParams, fmt.Sprintf("%s multiplies count panels of %s with a group of %d; mask has a bit for each row.", name, typ, tokens))
+	fn := f.Func(name, fewParams, fmt.Sprintf("%s multiplies count panels of %s with a group of %d; rows says how many rows dst has.", name, typ, tokens))
 	for _, p := range [][2]string{{"dst", "DI"}, {"stride", "DX"}, {"panels", "SI"}, {"acts", "R13"}, {"count", "R9"}, {"units", "R11"}} {
 		fn.Load(p[0], p[1])
 	}
-	fn.Op("KMOVQ", fn.Arg("mask"), "K1")
+	u := unpacker{fn: fn, wide: true}
+	rowMask512(fn)
 	fn.Op("SHLQ", "$2", "DX")
 	size := 2
 	if typ == "F32" {
@@ -47,20 +48,15 @@ func fewFloats512(f *File, typ string, tokens int) {
 		fn.Label(unit)
 		for i := range floatUnit {
 			for p := range panels {
-				at := panelAt{base: "SI"}
+				disp, at := size*panelRows*i, func(disp int) string { return Mem("SI", disp) }
 				if p == 1 {
-					at = panelAt{"SI", "R8", 1}
+					at = func(disp int) string { return MemIdx("SI", "R8", 1, disp) }
 				}
-				disp := size * panelRows * i
 				if disp%64 == 0 {
-					fn.Op("PREFETCHT0", at.mem(disp+prefetchAhead))
+					fn.Op("PREFETCHT0", at(disp+prefetchAhead))
 				}
 				weights := Z(24 + (2*i+p)%8)
-				if typ == "F32" {
-					fn.Op("VMOVUPS", at.mem(disp), weights)
-				} else {
-					loadHalves512(fn, typ, at.mem(disp), weights)
-				}
+				u.loadFloats(typ, at(disp), weights)
 				for t := range tokens {
 					fn.Op("VFMADD231PS.BCST", Mem("BX", t*4*floatUnit+4*i), weights, Z(p*tokens+t))
 				}
