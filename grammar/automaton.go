@@ -68,6 +68,9 @@ type automaton struct {
 	nodes  []node
 	start  int32
 	expand func(a *automaton, id int32) // describes a lazy node; nil for GBNF
+	// canonical returns a node with the mask of node id for pieces of up to deep bytes; nil: id itself
+	canonical func(id int32, deep int) int32
+	full      error // the limit on lazy nodes, once it was met
 
 	frames    map[frameKey]*frame
 	positions map[string]*position
@@ -174,6 +177,9 @@ func (a *automaton) close() *position {
 			}
 			a.work = append(a.work, config{cl.to, f})
 		}
+	}
+	if limit == nil {
+		limit = a.full
 	}
 	if limit != nil && p.dead() {
 		return &position{limit: limit}

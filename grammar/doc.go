@@ -50,7 +50,7 @@ const (
 	MaxStack      = 1024    // pending rule calls while matching: nesting of the generated text
 	MaxAmbiguity  = 4096    // simultaneous parses of one text
 	MaxLazyStates = 1 << 20 // automaton states that matching adds for a schema
-	MaxDFA        = 20000   // states of the automaton of one string or number constraint
+	MaxDFA        = 1 << 16 // states of the automaton of one string or number constraint
 	MaxTerms      = 20000   // distinct subschema combinations
 	MaxShapes     = 256     // alternatives of one subschema after merging its keywords
 	MaxProperties = 1000    // properties named by one object schema

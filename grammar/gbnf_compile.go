@@ -11,6 +11,9 @@ type gbnfCompiler struct {
 	rules []gbnfRule
 	entry []int32 // first node of each rule
 	alive []bool  // rules from which some text derives
+
+	// Transitions that exist only at the beginning or end of the text; of patterns only.
+	begin, end map[int32][]int32
 }
 
 func compileGBNF(rules []gbnfRule, root int) (*automaton, error) {
@@ -237,6 +240,12 @@ func (c *gbnfCompiler) compile(e *expr, from, to int32) error {
 		return nil
 	case exprRepeat:
 		return c.repeat(e, from, to)
+	case exprBegin:
+		c.begin[from] = append(c.begin[from], to)
+		return nil
+	case exprEnd:
+		c.end[from] = append(c.end[from], to)
+		return nil
 	}
 	for _, r := range e.ranges {
 		if err := c.a.addRunes(from, to, r.lo, r.hi, c.node); err != nil {

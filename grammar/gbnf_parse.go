@@ -16,6 +16,8 @@ const (
 	exprChars                  // one code point of ranges
 	exprRef                    // the rule with index rule
 	exprRepeat                 // kids[0], min to max times (max < 0: no bound)
+	exprBegin                  // the empty text at the beginning (patterns only)
+	exprEnd                    // the empty text at the end (patterns only)
 )
 
 // expr is a node of a GBNF rule body.

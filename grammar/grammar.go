@@ -6,6 +6,7 @@ import "fmt"
 type Grammar struct {
 	a      *automaton
 	source string
+	schema *compiler // nil for GBNF
 }
 
 // Match reports whether text as a whole belongs to the language.

@@ -103,6 +103,9 @@ func (m *Matcher) walk(n int32, p *position, set Bitset, returns *[]int32) {
 
 // openMask returns what node id allows whatever its stack.
 func (m *Matcher) openMask(id int32) *openMask {
+	if m.g.a.canonical != nil {
+		id = m.g.a.canonical(id, m.v.deep)
+	}
 	if o := m.open[id]; o != nil {
 		return o
 	}
@@ -110,6 +113,7 @@ func (m *Matcher) openMask(id int32) *openMask {
 		m.open = map[int32]*openMask{}
 	}
 	o := &openMask{tokens: m.newSet()}
+	m.g.a.at(id)
 	start := m.g.a.intern(position{configs: []config{{id, m.g.a.hole}}})
 	m.walk(-1, start, o.tokens, &o.returns)
 	m.open[id] = o

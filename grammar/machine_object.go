@@ -1,0 +1,366 @@
+package grammar
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// Phases of a lazyObject node: a is the object, b the members so far (as far as they matter), s the set of
+// properties seen, n the some rules satisfied, text the other names so far where they are tracked.
+const (
+	objectOpen  int32 = iota // after {
+	objectFirst              // after { and white space
+	objectName               // a member must follow
+	objectAfter              // after a member
+	objectComma              // after a comma
+	objectClose              // } must follow
+	objectClass              // after the quote of a name of member choice lo
+	objectColon              // after a name; lo is the term of its value
+	objectSpace              // after the colon
+	objectValue              // after the colon and white space
+)
+
+// objectInfo is an object shape made ready for matching.
+type objectInfo struct {
+	*objShape
+	id       int32
+	names    []property // those that can occur
+	required int
+	keys     []string // JSON texts of the names without the opening quote, sorted
+	keyName  []int    // index into names of each key
+	members  []memberChoice
+	tracked  bool // names of members must be told apart
+}
+
+// objectState is a position in an object.
+type objectState struct {
+	count     int32
+	seen      string // a bit for each of names
+	satisfied uint64
+	extra     string // tracked names, each preceded by its length in two bytes
+}
+
+// tracks reports whether members without entries of their own must be told apart to be counted.
+func (o *objShape) tracks() bool {
+	required := 0
+	for _, p := range o.named {
+		required += int(b2i(p.required))
+	}
+	return len(o.some) > 0 || len(o.classes) > 0 && o.min > max(required, 1)
+}
+
+func (m *machine) addObject(o *objShape) error {
+	if _, ok := m.objectOf[o]; ok {
+		return nil
+	}
+	c := m.c
+	if ok, err := c.objectHasValue(o); err != nil || !ok {
+		return err
+	}
+	info := &objectInfo{objShape: o, id: int32(len(m.objects)), tracked: o.tracks()}
+	type key struct {
+		text string
+		name int
+	}
+	var keys []key
+	var all []string
+	for _, p := range o.named {
+		all = append(all, p.name)
+		if !c.productive(p.term) {
+			continue
+		}
+		for _, s := range spellings(p.name) {
+			keys = append(keys, key{s[1:], len(info.names)})
+		}
+		info.names = append(info.names, p)
+		info.required += int(b2i(p.required))
+	}
+	slices.SortFunc(keys, func(a, b key) int { return strings.Compare(a.text, b.text) })
+	for _, k := range keys {
+		info.keys = append(info.keys, k.text)
+		info.keyName = append(info.keyName, k.name)
+	}
+	for _, k := range o.classes {
+		list, err := c.memberChoices(k, o.some)
+		if err != nil {
+			return err
+		}
+		for _, mc := range list {
+			if !c.productive(mc.term) {
+				continue
+			}
+			if mc.d, err = c.without(mc.d, all); err != nil {
+				return err
+			}
+			if mc.d.empty() {
+				continue
+			}
+			if info.tracked {
+				if _, finite := mc.d.finite(mc.d.start, 1<<10); finite {
+					return fmt.Errorf("minProperties or not over a finite set of names: %w", ErrUnsupported)
+				}
+			}
+			m.dfaID(mc.d)
+			info.members = append(info.members, mc)
+		}
+	}
+	m.objectOf[o] = info.id
+	m.objects = append(m.objects, info)
+	return nil
+}
+
+func (o *objectInfo) begin() objectState {
+	return objectState{seen: strings.Repeat("\x00", (len(o.names)+7)/8)}
+}
+
+func (o *objectInfo) state(k lazyNode) objectState { return objectState{k.b, k.s, k.n, k.text} }
+
+func (o *objectInfo) node(m *machine, phase int32, s objectState, lo int32) int32 {
+	return m.id(lazyNode{kind: lazyObject, phase: phase, a: o.id, b: s.count, s: s.seen, n: s.satisfied, text: s.extra, lo: lo})
+}
+
+func (s objectState) has(i int) bool { return s.seen[i/8]>>(i%8)&1 != 0 }
+
+// counted returns s after one more member.
+func (o *objectInfo) counted(s objectState) objectState {
+	if o.max >= 0 || int(s.count) < o.min {
+		s.count++
+	}
+	return s
+}
+
+// room reports whether, after one more member in state s, those that must come still fit.
+func (o *objectInfo) room(s objectState) bool {
+	if o.max < 0 {
+		return true
+	}
+	must := 0
+	for i, p := range o.names {
+		must += int(b2i(p.required && !s.has(i)))
+	}
+	for j := range o.some {
+		must += int(b2i(s.satisfied>>j&1 == 0))
+	}
+	return int(s.count)+must <= o.max
+}
+
+// afterName returns the state after property i, and whether it may come next.
+func (o *objectInfo) afterName(s objectState, i int) (objectState, bool) {
+	if s.has(i) {
+		return s, false
+	}
+	seen := []byte(s.seen)
+	seen[i/8] |= 1 << (i % 8)
+	s = o.counted(s)
+	s.seen = string(seen)
+	return s, o.room(s)
+}
+
+// afterMember returns the state after a member of choice j, and whether it may come next.
+func (o *objectInfo) afterMember(s objectState, j int) (objectState, bool) {
+	s = o.counted(s)
+	s.satisfied |= uint64(o.members[j].satisfies)
+	return s, o.room(s)
+}
+
+func (o *objectInfo) complete(s objectState) bool {
+	for i, p := range o.names {
+		if p.required && !s.has(i) {
+			return false
+		}
+	}
+	return int(s.count) >= o.min && s.satisfied == 1<<len(o.some)-1
+}
+
+func (o *objectInfo) more(s objectState) bool {
+	for i := range o.names {
+		if _, ok := o.afterName(s, i); ok {
+			return true
+		}
+	}
+	for j := range o.members {
+		if _, ok := o.afterMember(s, j); ok {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *machine) objectNode(k lazyNode) node {
+	o := m.objects[k.a]
+	s := o.state(k)
+	var n node
+	switch k.phase {
+	case objectOpen:
+		n.calls = append(n.calls, call{m.space, o.node(m, objectFirst, s, 0)})
+	case objectComma:
+		n.calls = append(n.calls, call{m.space, o.node(m, objectName, s, 0)})
+	case objectFirst, objectName:
+		if k.phase == objectFirst && o.complete(s) {
+			n.edges = append(n.edges, edge{'}', '}', m.done})
+		}
+		m.memberEdges(&n, o, s)
+	case objectAfter:
+		if o.more(s) {
+			n.edges = append(n.edges, edge{',', ',', o.node(m, objectComma, s, 0)})
+		}
+		if o.complete(s) {
+			n.calls = append(n.calls, call{m.space, o.node(m, objectClose, s, 0)})
+		}
+	case objectClose:
+		n.edges = append(n.edges, edge{'}', '}', m.done})
+	case objectClass:
+		mc := o.members[k.lo]
+		next, _ := o.afterMember(s, int(k.lo))
+		n.calls = append(n.calls, call{m.id(m.stringStart(strPart{d: mc.d})), o.node(m, objectColon, next, int32(mc.term))})
+	case objectColon:
+		n.edges = append(n.edges, edge{':', ':', o.node(m, objectSpace, s, k.lo)})
+	case objectSpace:
+		n.calls = append(n.calls, call{m.space, o.node(m, objectValue, s, k.lo)})
+	case objectValue:
+		n.calls = append(n.calls, call{m.value(termID(k.lo)), o.node(m, objectAfter, s, 0)})
+	}
+	return n
+}
+
+// memberEdges adds the quotes that begin the name of a property or of another member.
+func (m *machine) memberEdges(n *node, o *objectInfo, s objectState) {
+	for i := range o.names {
+		if _, ok := o.afterName(s, i); ok {
+			k := lazyNode{kind: lazyKey, a: o.id, b: s.count, s: s.seen, n: s.satisfied, text: s.extra, hi: int32(len(o.keys))}
+			n.edges = append(n.edges, edge{'"', '"', m.id(k)})
+			break
+		}
+	}
+	for j := range o.members {
+		if _, ok := o.afterMember(s, j); !ok {
+			continue
+		}
+		to := o.node(m, objectClass, s, int32(j))
+		if o.tracked {
+			d := o.members[j].d
+			to = m.id(lazyNode{
+				kind: lazyTracked, a: o.id, b: s.count, s: s.seen, n: s.satisfied, text: s.extra + "\xff",
+				lo: int32(j), hi: d.start,
+			})
+		}
+		n.edges = append(n.edges, edge{'"', '"', to})
+	}
+}
+
+// keyNode: the keys lo..hi share their first phase bytes. Only names that may come next are followed.
+func (m *machine) keyNode(k lazyNode) node {
+	o := m.objects[k.a]
+	s := o.state(k)
+	var n node
+	depth := int(k.phase)
+	for lo := int(k.lo); lo < int(k.hi); {
+		b := o.keys[lo][depth]
+		end := lo + sort.Search(int(k.hi)-lo, func(i int) bool { return o.keys[lo+i][depth] > b })
+		for i := lo; i < end; i++ {
+			next, ok := o.afterName(s, o.keyName[i])
+			if !ok {
+				continue
+			}
+			to := k
+			to.phase, to.lo, to.hi = k.phase+1, int32(lo), int32(end)
+			id := int32(0)
+			if depth+1 == len(o.keys[i]) {
+				id = o.node(m, objectColon, next, int32(o.names[o.keyName[i]].term))
+			} else {
+				id = m.id(to)
+			}
+			n.edges = append(n.edges, edge{b, b, id})
+			break
+		}
+		lo = end
+	}
+	return n
+}
+
+// trackedNode: lo is the member choice, hi the state of its automaton, text the names so far, 0xFF, and
+// what was read of this name, with a backslash at the end if one was read.
+func (m *machine) trackedNode(k lazyNode) node {
+	o := m.objects[k.a]
+	mc := o.members[k.lo]
+	cut := strings.LastIndexByte(k.text, 0xFF)
+	extra, name := k.text[:cut], k.text[cut+1:]
+	s := o.state(k)
+	s.extra = extra
+	var n node
+	plain := strings.TrimSuffix(name, "\xfe")
+	// after returns the state after one more byte of the name, 0 if no new name begins so.
+	after := func(char byte) int32 {
+		to := mc.d.step(k.hi, char)
+		if to == 0 || len(plain) >= maxTrackedName || !fresh(mc.d, to, extra, plain+string([]byte{char})) {
+			return 0
+		}
+		return to
+	}
+	follow := func(b, char byte) {
+		next := k
+		if next.hi = after(char); next.hi == 0 {
+			return
+		}
+		next.text = extra + "\xff" + plain + string([]byte{char})
+		n.edges = append(n.edges, edge{b, b, m.id(next)})
+	}
+	if plain != name {
+		for _, e := range jsonEscapes {
+			follow(e.letter, byte(e.char))
+		}
+		return n
+	}
+	for b := 0x20; b < 256; b++ {
+		if b != '"' && b != '\\' {
+			follow(byte(b), byte(b))
+		}
+	}
+	if mc.d.accept[k.hi] && !slices.Contains(splitNames(extra), name) {
+		next, _ := o.afterMember(s, int(k.lo))
+		next.extra = extra + string(binary.BigEndian.AppendUint16(nil, uint16(len(name)))) + name
+		n.edges = append(n.edges, edge{'"', '"', o.node(m, objectColon, next, int32(mc.term))})
+	}
+	if mc.d.between(k.hi) {
+		for _, e := range jsonEscapes {
+			if after(byte(e.char)) != 0 {
+				next := k
+				next.text += "\xfe"
+				n.edges = append(n.edges, edge{'\\', '\\', m.id(next)})
+				break
+			}
+		}
+	}
+	return n
+}
+
+// maxTrackedName bounds the bytes of a name that must be told apart from others.
+const maxTrackedName = 1 << 12
+
+func splitNames(extra string) []string {
+	var out []string
+	for len(extra) > 0 {
+		n := int(extra[0])<<8 | int(extra[1])
+		out = append(out, extra[2:2+n])
+		extra = extra[2+n:]
+	}
+	return out
+}
+
+// fresh reports whether name, which led d to state s, can be completed to one that is not in extra.
+func fresh(d *dfa, s int32, extra, name string) bool {
+	used := splitNames(extra)
+	rest, finite := d.finite(s, len(used)+1)
+	if !finite {
+		return true
+	}
+	for _, r := range rest {
+		if !slices.Contains(used, name+r) {
+			return true
+		}
+	}
+	return false
+}
