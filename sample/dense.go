@@ -163,10 +163,18 @@ func (s *Sampler) typicalRow(l []float32, top float32) {
 // drawRow runs XTC, the temperature and the draw on a whole row. It draws in
 // the order of ids.
 func (s *Sampler) drawRow(l []float32, top float32) int32 {
-	c := &s.cfg
-	if s.xtcActs() {
-		top = s.xtcRow(l, top)
+	if !s.xtcActs() {
+		return s.drawRowAt(l, top)
 	}
+	// l need not be the caller's row, so these patches go before others do.
+	keep := len(s.patches)
+	id := s.drawRowAt(l, s.xtcRow(l, top))
+	s.restore(l, keep)
+	return id
+}
+
+func (s *Sampler) drawRowAt(l []float32, top float32) int32 {
+	c := &s.cfg
 	t := c.Temperature
 	if c.DynatempRange > 0 {
 		if total, weighted, n := entropyRow(l, top); n > 1 {

@@ -19,6 +19,9 @@
 // lower ids of a tie; a stage that compares with a threshold (min-p,
 // top-n-sigma, XTC, mirostat v2) treats equal logits alike.
 //
+// The draw walks the candidates in that order; when no stage has cut the row,
+// it walks the whole row by ascending id.
+//
 // # Repeatable on every platform
 //
 // A seed and a sequence of logits give the same tokens on every architecture:

@@ -1,10 +1,10 @@
 package sample
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 )
 
 // Limits of DRY sequence breakers.
@@ -71,17 +71,18 @@ func BreakersFromStrings(v Vocabulary, texts []string) (*Breakers, error) {
 		if len(text) == 0 || len(text) > MaxBreakerBytes {
 			return nil, fmt.Errorf("%w: dry-sequence-breakers: string %q of %d bytes: allowed is 1 to %d", ErrConfig, text, len(text), MaxBreakerBytes)
 		}
+		want := []byte(text)
 		rest := make([][]int32, len(text)) // tokens of text[i:], as needed
 		for id := range int32(v.VocabSize()) {
-			piece := string(v.Piece(id))
-			if strings.Contains(piece, text) {
+			piece := v.Piece(id)
+			if bytes.Contains(piece, want) {
 				if err := b.add(id, nil); err != nil {
 					return nil, err
 				}
 				continue
 			}
 			for n := min(len(piece), len(text)-1); n > 0; n-- {
-				if !strings.HasSuffix(piece, text[:n]) {
+				if !bytes.HasSuffix(piece, want[:n]) {
 					continue
 				}
 				if rest[n] == nil {

@@ -114,6 +114,7 @@ var exp2Table = func() (t [1 << exp2Bits]float64) {
 // -1000 ≤ y/1024 ≤ 0. It is for sums over a whole vocabulary: a table for the
 // fraction and a linear correction of what the table's step leaves.
 func exp2Fast(y float64) float64 {
+	y = float64(y) // not to be fused with the caller's product
 	t := y + roundMagic
 	n := int64(math.Float64bits(t)) // the integer in its low bits
 	r := y - (t - roundMagic)

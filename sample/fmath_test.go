@@ -76,10 +76,10 @@ func TestExpLogBits(t *testing.T) {
 	h := uint64(14695981039346656037)
 	mix := func(f float64) { h = (h ^ math.Float64bits(f)) * 1099511628211 }
 	for i := range 2000 {
-		x := float64(i)*0.37 - 600
+		x := float64(float64(i)*0.37) - 600
 		mix(exp(x))
-		mix(exp2Fast(-float64(i) * 1.37))
-		mix(log(float64(i)*0.73 + 1e-3))
+		mix(exp2Fast(float64(float64(-i) * 1.37)))
+		mix(log(float64(float64(i)*0.73) + 1e-3))
 		mix(pow(float64(i)/2000, 0.7))
 	}
 	if h != goldenMathBits {

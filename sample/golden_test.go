@@ -72,6 +72,9 @@ func survivorsOf(t *testing.T, s *Sampler, l []float32) map[int32]float64 {
 	out := make(map[int32]float64)
 	if len(s.cands) == 0 { // drawn from the whole row
 		_, top, _ := argmax(row)
+		if s.cfg.XTCProbability == 1 {
+			top = s.xtcRow(row, top)
+		}
 		total := 0.0
 		for i, v := range row {
 			if v == negInf {
@@ -97,7 +100,7 @@ func TestGoldenFilters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	rows := 0
 	kinds := map[string]int{}
 	for in := bufio.NewScanner(f); in.Scan(); rows++ {

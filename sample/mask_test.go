@@ -43,7 +43,7 @@ func randomMask(n int, p float64, seed uint64) *setMask {
 // sampleMaskedFirst is the definition: mask after the penalties, then the rest.
 func sampleMaskedFirst(s *Sampler, l []float32, m Mask) (int32, error) {
 	s.adjust(l)
-	defer s.restore(l)
+	defer s.restore(l, 0)
 	row, err := s.masked(l, m)
 	if err != nil {
 		return 0, err

@@ -14,12 +14,12 @@ func (s *Sampler) patch(l []float32, id int32, v float32) {
 	l[id] = v
 }
 
-// restore undoes every patch, the newest first.
-func (s *Sampler) restore(l []float32) {
-	for i := len(s.patches) - 1; i >= 0; i-- {
+// restore undoes the patches of l from the keep-th on, the newest first.
+func (s *Sampler) restore(l []float32, keep int) {
+	for i := len(s.patches) - 1; i >= keep; i-- {
 		l[s.patches[i].id] = s.patches[i].old
 	}
-	s.patches = s.patches[:0]
+	s.patches = s.patches[:keep]
 }
 
 // adjust runs the stages that change single logits.

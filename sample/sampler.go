@@ -103,7 +103,7 @@ func (s *Sampler) Sample(logits []float32, m Mask) (int32, error) {
 			id, err = s.choose(row, m, true)
 		}
 	}
-	s.restore(logits)
+	s.restore(logits, 0)
 	return id, err
 }
 

@@ -190,6 +190,20 @@ func TestInfinities(t *testing.T) {
 			t.Errorf("%s: row changed", name)
 		}
 	}
+	// The row is restored too when it had to be rewritten.
+	for name, c := range stages() {
+		s := newSampler(t, c, 40)
+		for range 20 {
+			l := randomLogits(40, 9)
+			l[20], l[21], l[22] = inf, inf, negInf
+			before := slices.Clone(l)
+			mustSample(t, s, l, nil)
+			mustSample(t, s, l, randomMask(40, 1, 0))
+			if !slices.Equal(l, before) {
+				t.Fatalf("%s: the row changed", name)
+			}
+		}
+	}
 	// Several at +Inf share.
 	s := newSampler(t, Neutral(), 40)
 	l := randomLogits(40, 9)
@@ -266,7 +280,7 @@ func TestPenalties(t *testing.T) {
 	if !slices.Equal(l, want) {
 		t.Errorf("logits %v, want %v", l, want)
 	}
-	s.restore(l)
+	s.restore(l, 0)
 	if !slices.Equal(l, []float32{1, -2, 3, 0, 4, 9}) {
 		t.Errorf("restored to %v", l)
 	}
@@ -286,7 +300,7 @@ func TestPenaltyWindow(t *testing.T) {
 				t.Fatalf("after %d tokens, logit of token %d is %v", i+1, id, v)
 			}
 		}
-		s.restore(l)
+		s.restore(l, 0)
 	}
 }
 
