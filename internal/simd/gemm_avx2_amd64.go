@@ -4,122 +4,122 @@
 
 package simd
 
-// dot256Block1 is dotGeneric for a group of 1; rows says how many rows dst has, start counts bytes.
+// dot256Blockx1 is dotGeneric for a group of 1; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot256Block1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot256Blockx1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot256Bytes1 is dotGeneric for a group of 1; rows says how many rows dst has, start counts bytes.
+// dot256Bytesx1 is dotGeneric for a group of 1; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot256Bytes1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot256Bytesx1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot256Min1 is dotGeneric for a group of 1; rows says how many rows dst has, start counts bytes.
+// dot256Minx1 is dotGeneric for a group of 1; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot256Min1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot256Minx1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot256Half1 is dotGeneric for a group of 1; rows says how many rows dst has, start counts bytes.
+// dot256Halfx1 is dotGeneric for a group of 1; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot256Half1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot256Halfx1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot256Q21 is dotGeneric for a group of 1; rows says how many rows dst has, start counts bytes.
+// dot256Q2x1 is dotGeneric for a group of 1; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot256Q21(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot256Q2x1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot256Float1 is dotGeneric for a group of 1; rows says how many rows dst has, start counts bytes.
+// dot256Floatx1 is dotGeneric for a group of 1; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot256Float1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot256Floatx1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot256Block2 is dotGeneric for a group of 2; rows says how many rows dst has, start counts bytes.
+// dot256Blockx2 is dotGeneric for a group of 2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot256Block2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot256Blockx2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot256Bytes2 is dotGeneric for a group of 2; rows says how many rows dst has, start counts bytes.
+// dot256Bytesx2 is dotGeneric for a group of 2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot256Bytes2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot256Bytesx2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot256Min2 is dotGeneric for a group of 2; rows says how many rows dst has, start counts bytes.
+// dot256Minx2 is dotGeneric for a group of 2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot256Min2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot256Minx2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot256Half2 is dotGeneric for a group of 2; rows says how many rows dst has, start counts bytes.
+// dot256Halfx2 is dotGeneric for a group of 2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot256Half2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot256Halfx2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot256Q22 is dotGeneric for a group of 2; rows says how many rows dst has, start counts bytes.
+// dot256Q2x2 is dotGeneric for a group of 2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot256Q22(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot256Q2x2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot256Float2 is dotGeneric for a group of 2; rows says how many rows dst has, start counts bytes.
+// dot256Floatx2 is dotGeneric for a group of 2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot256Float2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot256Floatx2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot256Block3 is dotGeneric for a group of 3; rows says how many rows dst has, start counts bytes.
+// dot256Blockx3 is dotGeneric for a group of 3; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot256Block3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot256Blockx3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot256Bytes3 is dotGeneric for a group of 3; rows says how many rows dst has, start counts bytes.
+// dot256Bytesx3 is dotGeneric for a group of 3; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot256Bytes3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot256Bytesx3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot256Min3 is dotGeneric for a group of 3; rows says how many rows dst has, start counts bytes.
+// dot256Minx3 is dotGeneric for a group of 3; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot256Min3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot256Minx3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot256Half3 is dotGeneric for a group of 3; rows says how many rows dst has, start counts bytes.
+// dot256Halfx3 is dotGeneric for a group of 3; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot256Half3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot256Halfx3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot256Q23 is dotGeneric for a group of 3; rows says how many rows dst has, start counts bytes.
+// dot256Q2x3 is dotGeneric for a group of 3; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot256Q23(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot256Q2x3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot256Float3 is dotGeneric for a group of 3; rows says how many rows dst has, start counts bytes.
+// dot256Floatx3 is dotGeneric for a group of 3; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot256Float3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot256Floatx3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot256Block4 is dotGeneric for a group of 4; rows says how many rows dst has, start counts bytes.
+// dot256Blockx4 is dotGeneric for a group of 4; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot256Block4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot256Blockx4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot256Bytes4 is dotGeneric for a group of 4; rows says how many rows dst has, start counts bytes.
+// dot256Bytesx4 is dotGeneric for a group of 4; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot256Bytes4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot256Bytesx4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot256Min4 is dotGeneric for a group of 4; rows says how many rows dst has, start counts bytes.
+// dot256Minx4 is dotGeneric for a group of 4; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot256Min4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot256Minx4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot256Half4 is dotGeneric for a group of 4; rows says how many rows dst has, start counts bytes.
+// dot256Halfx4 is dotGeneric for a group of 4; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot256Half4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot256Halfx4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot256Q24 is dotGeneric for a group of 4; rows says how many rows dst has, start counts bytes.
+// dot256Q2x4 is dotGeneric for a group of 4; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot256Q24(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot256Q2x4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot256Float4 is dotGeneric for a group of 4; rows says how many rows dst has, start counts bytes.
+// dot256Floatx4 is dotGeneric for a group of 4; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot256Float4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot256Floatx4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)

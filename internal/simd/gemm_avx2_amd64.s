@@ -41,8 +41,8 @@ DATA flip<>+24(SB)/4, $0x80808080
 DATA flip<>+28(SB)/4, $0x80808080
 GLOBL flip<>(SB), RODATA|NOPTR, $32
 
-// func dot256Block1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot256Block1(SB), NOSPLIT|NOFRAME, $0-64
+// func dot256Blockx1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot256Blockx1(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), R12
@@ -179,8 +179,8 @@ loop3:
 	VZEROUPPER 
 	RET
 
-// func dot256Bytes1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot256Bytes1(SB), NOSPLIT|NOFRAME, $0-64
+// func dot256Bytesx1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot256Bytesx1(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), R12
@@ -373,8 +373,8 @@ loop3:
 	VZEROUPPER 
 	RET
 
-// func dot256Min1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot256Min1(SB), NOSPLIT|NOFRAME, $0-64
+// func dot256Minx1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot256Minx1(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), R12
@@ -511,8 +511,8 @@ loop3:
 	VZEROUPPER 
 	RET
 
-// func dot256Half1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot256Half1(SB), NOSPLIT|NOFRAME, $0-64
+// func dot256Halfx1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot256Halfx1(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), R12
@@ -659,8 +659,8 @@ loop3:
 	VZEROUPPER 
 	RET
 
-// func dot256Q21(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot256Q21(SB), NOSPLIT|NOFRAME, $0-64
+// func dot256Q2x1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot256Q2x1(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), R12
@@ -815,8 +815,8 @@ loop3:
 	VZEROUPPER 
 	RET
 
-// func dot256Float1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot256Float1(SB), NOSPLIT|NOFRAME, $0-64
+// func dot256Floatx1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot256Floatx1(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), R12
@@ -945,8 +945,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot256Block2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot256Block2(SB), NOSPLIT|NOFRAME, $0-64
+// func dot256Blockx2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot256Blockx2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), R12
@@ -1155,8 +1155,8 @@ loop3:
 	VZEROUPPER 
 	RET
 
-// func dot256Bytes2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot256Bytes2(SB), NOSPLIT|NOFRAME, $0-64
+// func dot256Bytesx2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot256Bytesx2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), R12
@@ -1445,8 +1445,8 @@ loop3:
 	VZEROUPPER 
 	RET
 
-// func dot256Min2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot256Min2(SB), NOSPLIT|NOFRAME, $0-64
+// func dot256Minx2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot256Minx2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), R12
@@ -1655,8 +1655,8 @@ loop3:
 	VZEROUPPER 
 	RET
 
-// func dot256Half2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot256Half2(SB), NOSPLIT|NOFRAME, $0-64
+// func dot256Halfx2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot256Halfx2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), R12
@@ -1885,8 +1885,8 @@ loop3:
 	VZEROUPPER 
 	RET
 
-// func dot256Q22(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot256Q22(SB), NOSPLIT|NOFRAME, $0-64
+// func dot256Q2x2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot256Q2x2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), R12
@@ -2131,8 +2131,8 @@ loop3:
 	VZEROUPPER 
 	RET
 
-// func dot256Float2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot256Float2(SB), NOSPLIT|NOFRAME, $0-64
+// func dot256Floatx2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot256Floatx2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), R12
@@ -2319,8 +2319,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot256Block3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot256Block3(SB), NOSPLIT|NOFRAME, $0-64
+// func dot256Blockx3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot256Blockx3(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), R12
@@ -2601,8 +2601,8 @@ loop3:
 	VZEROUPPER 
 	RET
 
-// func dot256Bytes3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot256Bytes3(SB), NOSPLIT|NOFRAME, $0-64
+// func dot256Bytesx3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot256Bytesx3(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), R12
@@ -2987,8 +2987,8 @@ loop3:
 	VZEROUPPER 
 	RET
 
-// func dot256Min3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot256Min3(SB), NOSPLIT|NOFRAME, $0-64
+// func dot256Minx3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot256Minx3(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), R12
@@ -3269,8 +3269,8 @@ loop3:
 	VZEROUPPER 
 	RET
 
-// func dot256Half3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot256Half3(SB), NOSPLIT|NOFRAME, $0-64
+// func dot256Halfx3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot256Halfx3(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), R12
@@ -3581,8 +3581,8 @@ loop3:
 	VZEROUPPER 
 	RET
 
-// func dot256Q23(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot256Q23(SB), NOSPLIT|NOFRAME, $0-64
+// func dot256Q2x3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot256Q2x3(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), R12
@@ -3917,8 +3917,8 @@ loop3:
 	VZEROUPPER 
 	RET
 
-// func dot256Float3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot256Float3(SB), NOSPLIT|NOFRAME, $0-64
+// func dot256Floatx3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot256Floatx3(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), R12
@@ -4163,8 +4163,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot256Block4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot256Block4(SB), NOSPLIT|NOFRAME, $0-64
+// func dot256Blockx4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot256Blockx4(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), R12
@@ -4517,8 +4517,8 @@ loop3:
 	VZEROUPPER 
 	RET
 
-// func dot256Bytes4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot256Bytes4(SB), NOSPLIT|NOFRAME, $0-64
+// func dot256Bytesx4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot256Bytesx4(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), R12
@@ -4999,8 +4999,8 @@ loop3:
 	VZEROUPPER 
 	RET
 
-// func dot256Min4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot256Min4(SB), NOSPLIT|NOFRAME, $0-64
+// func dot256Minx4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot256Minx4(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), R12
@@ -5353,8 +5353,8 @@ loop3:
 	VZEROUPPER 
 	RET
 
-// func dot256Half4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot256Half4(SB), NOSPLIT|NOFRAME, $0-64
+// func dot256Halfx4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot256Halfx4(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), R12
@@ -5747,8 +5747,8 @@ loop3:
 	VZEROUPPER 
 	RET
 
-// func dot256Q24(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot256Q24(SB), NOSPLIT|NOFRAME, $0-64
+// func dot256Q2x4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot256Q2x4(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), R12
@@ -6173,8 +6173,8 @@ loop3:
 	VZEROUPPER 
 	RET
 
-// func dot256Float4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot256Float4(SB), NOSPLIT|NOFRAME, $0-64
+// func dot256Floatx4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot256Floatx4(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), R12

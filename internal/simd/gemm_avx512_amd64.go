@@ -4,302 +4,302 @@
 
 package simd
 
-// dot512Block1 is dotGeneric for a group of 1 and classBlock; rows says how many rows dst has, start counts bytes.
+// dot512Blockx1 is dotGeneric for a group of 1 and classBlock; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Block1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Blockx1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Min1 is dotGeneric for a group of 1 and classMin; rows says how many rows dst has, start counts bytes.
+// dot512Minx1 is dotGeneric for a group of 1 and classMin; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Min1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Minx1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Half1 is dotGeneric for a group of 1 and classHalf; rows says how many rows dst has, start counts bytes.
+// dot512Halfx1 is dotGeneric for a group of 1 and classHalf; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Half1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Halfx1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Q21 is dotGeneric for a group of 1 and classQ2; rows says how many rows dst has, start counts bytes.
+// dot512Q2x1 is dotGeneric for a group of 1 and classQ2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Q21(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Q2x1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Float1 is dotGeneric for a group of 1 and classFloat; rows says how many rows dst has, start counts bytes.
+// dot512Floatx1 is dotGeneric for a group of 1 and classFloat; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Float1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Floatx1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Block2 is dotGeneric for a group of 2 and classBlock; rows says how many rows dst has, start counts bytes.
+// dot512Blockx2 is dotGeneric for a group of 2 and classBlock; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Block2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Blockx2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Min2 is dotGeneric for a group of 2 and classMin; rows says how many rows dst has, start counts bytes.
+// dot512Minx2 is dotGeneric for a group of 2 and classMin; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Min2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Minx2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Half2 is dotGeneric for a group of 2 and classHalf; rows says how many rows dst has, start counts bytes.
+// dot512Halfx2 is dotGeneric for a group of 2 and classHalf; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Half2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Halfx2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Q22 is dotGeneric for a group of 2 and classQ2; rows says how many rows dst has, start counts bytes.
+// dot512Q2x2 is dotGeneric for a group of 2 and classQ2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Q22(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Q2x2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Float2 is dotGeneric for a group of 2 and classFloat; rows says how many rows dst has, start counts bytes.
+// dot512Floatx2 is dotGeneric for a group of 2 and classFloat; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Float2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Floatx2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Block3 is dotGeneric for a group of 3 and classBlock; rows says how many rows dst has, start counts bytes.
+// dot512Blockx3 is dotGeneric for a group of 3 and classBlock; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Block3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Blockx3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Min3 is dotGeneric for a group of 3 and classMin; rows says how many rows dst has, start counts bytes.
+// dot512Minx3 is dotGeneric for a group of 3 and classMin; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Min3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Minx3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Half3 is dotGeneric for a group of 3 and classHalf; rows says how many rows dst has, start counts bytes.
+// dot512Halfx3 is dotGeneric for a group of 3 and classHalf; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Half3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Halfx3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Q23 is dotGeneric for a group of 3 and classQ2; rows says how many rows dst has, start counts bytes.
+// dot512Q2x3 is dotGeneric for a group of 3 and classQ2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Q23(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Q2x3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Float3 is dotGeneric for a group of 3 and classFloat; rows says how many rows dst has, start counts bytes.
+// dot512Floatx3 is dotGeneric for a group of 3 and classFloat; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Float3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Floatx3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Block4 is dotGeneric for a group of 4 and classBlock; rows says how many rows dst has, start counts bytes.
+// dot512Blockx4 is dotGeneric for a group of 4 and classBlock; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Block4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Blockx4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Min4 is dotGeneric for a group of 4 and classMin; rows says how many rows dst has, start counts bytes.
+// dot512Minx4 is dotGeneric for a group of 4 and classMin; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Min4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Minx4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Half4 is dotGeneric for a group of 4 and classHalf; rows says how many rows dst has, start counts bytes.
+// dot512Halfx4 is dotGeneric for a group of 4 and classHalf; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Half4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Halfx4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Q24 is dotGeneric for a group of 4 and classQ2; rows says how many rows dst has, start counts bytes.
+// dot512Q2x4 is dotGeneric for a group of 4 and classQ2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Q24(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Q2x4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Float4 is dotGeneric for a group of 4 and classFloat; rows says how many rows dst has, start counts bytes.
+// dot512Floatx4 is dotGeneric for a group of 4 and classFloat; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Float4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Floatx4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Block5 is dotGeneric for a group of 5 and classBlock; rows says how many rows dst has, start counts bytes.
+// dot512Blockx5 is dotGeneric for a group of 5 and classBlock; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Block5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Blockx5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Min5 is dotGeneric for a group of 5 and classMin; rows says how many rows dst has, start counts bytes.
+// dot512Minx5 is dotGeneric for a group of 5 and classMin; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Min5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Minx5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Half5 is dotGeneric for a group of 5 and classHalf; rows says how many rows dst has, start counts bytes.
+// dot512Halfx5 is dotGeneric for a group of 5 and classHalf; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Half5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Halfx5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Q25 is dotGeneric for a group of 5 and classQ2; rows says how many rows dst has, start counts bytes.
+// dot512Q2x5 is dotGeneric for a group of 5 and classQ2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Q25(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Q2x5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Float5 is dotGeneric for a group of 5 and classFloat; rows says how many rows dst has, start counts bytes.
+// dot512Floatx5 is dotGeneric for a group of 5 and classFloat; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Float5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Floatx5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Block6 is dotGeneric for a group of 6 and classBlock; rows says how many rows dst has, start counts bytes.
+// dot512Blockx6 is dotGeneric for a group of 6 and classBlock; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Block6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Blockx6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Min6 is dotGeneric for a group of 6 and classMin; rows says how many rows dst has, start counts bytes.
+// dot512Minx6 is dotGeneric for a group of 6 and classMin; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Min6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Minx6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Half6 is dotGeneric for a group of 6 and classHalf; rows says how many rows dst has, start counts bytes.
+// dot512Halfx6 is dotGeneric for a group of 6 and classHalf; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Half6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Halfx6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Q26 is dotGeneric for a group of 6 and classQ2; rows says how many rows dst has, start counts bytes.
+// dot512Q2x6 is dotGeneric for a group of 6 and classQ2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Q26(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Q2x6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Float6 is dotGeneric for a group of 6 and classFloat; rows says how many rows dst has, start counts bytes.
+// dot512Floatx6 is dotGeneric for a group of 6 and classFloat; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Float6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Floatx6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Block7 is dotGeneric for a group of 7 and classBlock; rows says how many rows dst has, start counts bytes.
+// dot512Blockx7 is dotGeneric for a group of 7 and classBlock; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Block7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Blockx7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Min7 is dotGeneric for a group of 7 and classMin; rows says how many rows dst has, start counts bytes.
+// dot512Minx7 is dotGeneric for a group of 7 and classMin; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Min7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Minx7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Half7 is dotGeneric for a group of 7 and classHalf; rows says how many rows dst has, start counts bytes.
+// dot512Halfx7 is dotGeneric for a group of 7 and classHalf; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Half7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Halfx7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Q27 is dotGeneric for a group of 7 and classQ2; rows says how many rows dst has, start counts bytes.
+// dot512Q2x7 is dotGeneric for a group of 7 and classQ2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Q27(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Q2x7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Float7 is dotGeneric for a group of 7 and classFloat; rows says how many rows dst has, start counts bytes.
+// dot512Floatx7 is dotGeneric for a group of 7 and classFloat; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Float7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Floatx7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Block8 is dotGeneric for a group of 8 and classBlock; rows says how many rows dst has, start counts bytes.
+// dot512Blockx8 is dotGeneric for a group of 8 and classBlock; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Block8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Blockx8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Min8 is dotGeneric for a group of 8 and classMin; rows says how many rows dst has, start counts bytes.
+// dot512Minx8 is dotGeneric for a group of 8 and classMin; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Min8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Minx8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Half8 is dotGeneric for a group of 8 and classHalf; rows says how many rows dst has, start counts bytes.
+// dot512Halfx8 is dotGeneric for a group of 8 and classHalf; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Half8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Halfx8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Q28 is dotGeneric for a group of 8 and classQ2; rows says how many rows dst has, start counts bytes.
+// dot512Q2x8 is dotGeneric for a group of 8 and classQ2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Q28(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Q2x8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Float8 is dotGeneric for a group of 8 and classFloat; rows says how many rows dst has, start counts bytes.
+// dot512Floatx8 is dotGeneric for a group of 8 and classFloat; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Float8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Floatx8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Block9 is dotGeneric for a group of 9 and classBlock; rows says how many rows dst has, start counts bytes.
+// dot512Blockx9 is dotGeneric for a group of 9 and classBlock; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Block9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Blockx9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Min9 is dotGeneric for a group of 9 and classMin; rows says how many rows dst has, start counts bytes.
+// dot512Minx9 is dotGeneric for a group of 9 and classMin; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Min9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Minx9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Half9 is dotGeneric for a group of 9 and classHalf; rows says how many rows dst has, start counts bytes.
+// dot512Halfx9 is dotGeneric for a group of 9 and classHalf; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Half9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Halfx9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Q29 is dotGeneric for a group of 9 and classQ2; rows says how many rows dst has, start counts bytes.
+// dot512Q2x9 is dotGeneric for a group of 9 and classQ2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Q29(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Q2x9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Float9 is dotGeneric for a group of 9 and classFloat; rows says how many rows dst has, start counts bytes.
+// dot512Floatx9 is dotGeneric for a group of 9 and classFloat; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Float9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Floatx9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Block10 is dotGeneric for a group of 10 and classBlock; rows says how many rows dst has, start counts bytes.
+// dot512Blockx10 is dotGeneric for a group of 10 and classBlock; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Block10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Blockx10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Min10 is dotGeneric for a group of 10 and classMin; rows says how many rows dst has, start counts bytes.
+// dot512Minx10 is dotGeneric for a group of 10 and classMin; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Min10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Minx10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Half10 is dotGeneric for a group of 10 and classHalf; rows says how many rows dst has, start counts bytes.
+// dot512Halfx10 is dotGeneric for a group of 10 and classHalf; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Half10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Halfx10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Q210 is dotGeneric for a group of 10 and classQ2; rows says how many rows dst has, start counts bytes.
+// dot512Q2x10 is dotGeneric for a group of 10 and classQ2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Q210(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Q2x10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Float10 is dotGeneric for a group of 10 and classFloat; rows says how many rows dst has, start counts bytes.
+// dot512Floatx10 is dotGeneric for a group of 10 and classFloat; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Float10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Floatx10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Block11 is dotGeneric for a group of 11 and classBlock; rows says how many rows dst has, start counts bytes.
+// dot512Blockx11 is dotGeneric for a group of 11 and classBlock; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Block11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Blockx11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Min11 is dotGeneric for a group of 11 and classMin; rows says how many rows dst has, start counts bytes.
+// dot512Minx11 is dotGeneric for a group of 11 and classMin; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Min11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Minx11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Half11 is dotGeneric for a group of 11 and classHalf; rows says how many rows dst has, start counts bytes.
+// dot512Halfx11 is dotGeneric for a group of 11 and classHalf; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Half11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Halfx11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Q211 is dotGeneric for a group of 11 and classQ2; rows says how many rows dst has, start counts bytes.
+// dot512Q2x11 is dotGeneric for a group of 11 and classQ2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Q211(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Q2x11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Float11 is dotGeneric for a group of 11 and classFloat; rows says how many rows dst has, start counts bytes.
+// dot512Floatx11 is dotGeneric for a group of 11 and classFloat; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Float11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Floatx11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Block12 is dotGeneric for a group of 12 and classBlock; rows says how many rows dst has, start counts bytes.
+// dot512Blockx12 is dotGeneric for a group of 12 and classBlock; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Block12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Blockx12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Min12 is dotGeneric for a group of 12 and classMin; rows says how many rows dst has, start counts bytes.
+// dot512Minx12 is dotGeneric for a group of 12 and classMin; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Min12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Minx12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Half12 is dotGeneric for a group of 12 and classHalf; rows says how many rows dst has, start counts bytes.
+// dot512Halfx12 is dotGeneric for a group of 12 and classHalf; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Half12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Halfx12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Q212 is dotGeneric for a group of 12 and classQ2; rows says how many rows dst has, start counts bytes.
+// dot512Q2x12 is dotGeneric for a group of 12 and classQ2; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Q212(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Q2x12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
 
-// dot512Float12 is dotGeneric for a group of 12 and classFloat; rows says how many rows dst has, start counts bytes.
+// dot512Floatx12 is dotGeneric for a group of 12 and classFloat; rows says how many rows dst has, start counts bytes.
 //
 //go:noescape
-func dot512Float12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+func dot512Floatx12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)

@@ -5,8 +5,8 @@
 #include "textflag.h"
 
 
-// func dot512Block1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Block1(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Blockx1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Blockx1(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -57,8 +57,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Min1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Min1(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Minx1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Minx1(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -111,8 +111,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Half1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Half1(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Halfx1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Halfx1(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -167,8 +167,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Q21(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Q21(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Q2x1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Q2x1(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -231,8 +231,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Float1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Float1(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Floatx1(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Floatx1(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -294,8 +294,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Block2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Block2(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Blockx2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Blockx2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -363,8 +363,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Min2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Min2(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Minx2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Minx2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -435,8 +435,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Half2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Half2(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Halfx2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Halfx2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -511,8 +511,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Q22(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Q22(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Q2x2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Q2x2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -601,8 +601,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Float2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Float2(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Floatx2(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Floatx2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -685,8 +685,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Block3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Block3(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Blockx3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Blockx3(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -771,8 +771,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Min3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Min3(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Minx3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Minx3(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -861,8 +861,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Half3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Half3(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Halfx3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Halfx3(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -957,8 +957,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Q23(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Q23(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Q2x3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Q2x3(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -1073,8 +1073,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Float3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Float3(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Floatx3(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Floatx3(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -1178,8 +1178,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Block4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Block4(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Blockx4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Blockx4(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -1281,8 +1281,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Min4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Min4(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Minx4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Minx4(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -1389,8 +1389,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Half4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Half4(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Halfx4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Halfx4(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -1505,8 +1505,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Q24(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Q24(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Q2x4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Q2x4(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -1647,8 +1647,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Float4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Float4(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Floatx4(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Floatx4(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -1773,8 +1773,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Block5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Block5(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Blockx5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Blockx5(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -1893,8 +1893,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Min5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Min5(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Minx5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Minx5(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -2019,8 +2019,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Half5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Half5(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Halfx5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Halfx5(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -2155,8 +2155,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Q25(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Q25(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Q2x5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Q2x5(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -2323,8 +2323,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Float5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Float5(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Floatx5(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Floatx5(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -2470,8 +2470,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Block6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Block6(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Blockx6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Blockx6(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -2607,8 +2607,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Min6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Min6(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Minx6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Minx6(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -2751,8 +2751,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Half6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Half6(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Halfx6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Halfx6(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -2907,8 +2907,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Q26(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Q26(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Q2x6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Q2x6(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -3101,8 +3101,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Float6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Float6(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Floatx6(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Floatx6(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -3269,8 +3269,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Block7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Block7(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Blockx7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Blockx7(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -3423,8 +3423,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Min7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Min7(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Minx7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Minx7(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -3585,8 +3585,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Half7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Half7(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Halfx7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Halfx7(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -3771,8 +3771,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Q27(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Q27(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Q2x7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Q2x7(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -4003,8 +4003,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Float7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Float7(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Floatx7(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Floatx7(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -4192,8 +4192,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Block8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Block8(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Blockx8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Blockx8(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -4363,8 +4363,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Min8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Min8(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Minx8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Minx8(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -4543,8 +4543,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Half8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Half8(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Halfx8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Halfx8(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -4749,8 +4749,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Q28(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Q28(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Q2x8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Q2x8(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -5007,8 +5007,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Float8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Float8(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Floatx8(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Floatx8(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -5217,8 +5217,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Block9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Block9(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Blockx9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Blockx9(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -5405,8 +5405,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Min9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Min9(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Minx9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Minx9(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -5603,8 +5603,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Half9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Half9(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Halfx9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Halfx9(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -5829,8 +5829,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Q29(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Q29(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Q2x9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Q2x9(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -6113,8 +6113,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Float9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Float9(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Floatx9(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Floatx9(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -6344,8 +6344,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Block10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Block10(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Blockx10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Blockx10(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -6549,8 +6549,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Min10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Min10(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Minx10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Minx10(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -6765,8 +6765,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Half10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Half10(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Halfx10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Halfx10(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -7011,8 +7011,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Q210(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Q210(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Q2x10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Q2x10(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -7321,8 +7321,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Float10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Float10(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Floatx10(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Floatx10(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -7573,8 +7573,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Block11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Block11(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Blockx11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Blockx11(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -7795,8 +7795,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Min11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Min11(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Minx11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Minx11(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -8029,8 +8029,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Half11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Half11(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Halfx11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Halfx11(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -8295,8 +8295,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Q211(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Q211(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Q2x11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Q2x11(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -8631,8 +8631,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Float11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Float11(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Floatx11(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Floatx11(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -8904,8 +8904,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Block12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Block12(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Blockx12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Blockx12(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -9143,8 +9143,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Min12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Min12(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Minx12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Minx12(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -9395,8 +9395,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Half12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Half12(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Halfx12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Halfx12(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -9681,8 +9681,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Q212(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Q212(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Q2x12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Q2x12(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI
@@ -10043,8 +10043,8 @@ loop1:
 	VZEROUPPER 
 	RET
 
-// func dot512Float12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
-TEXT ·dot512Float12(SB), NOSPLIT|NOFRAME, $0-64
+// func dot512Floatx12(dst *float32, stride int, records *byte, acts *byte, count int, start int, rows int, first int)
+TEXT ·dot512Floatx12(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ records+16(FP), SI

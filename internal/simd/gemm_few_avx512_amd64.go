@@ -4,262 +4,522 @@
 
 package simd
 
-// few512Q4_01 multiplies count panels of Q4_0 with a group of 1; rows says how many rows dst has.
+// few512Q4_0x1 multiplies count panels of Q4_0 with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_01(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q4_0x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_02 multiplies count panels of Q4_0 with a group of 2; rows says how many rows dst has.
+// few512Q4_0x2 multiplies count panels of Q4_0 with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_02(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q4_0x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_03 multiplies count panels of Q4_0 with a group of 3; rows says how many rows dst has.
+// few512Q4_0x3 multiplies count panels of Q4_0 with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_03(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q4_0x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_04 multiplies count panels of Q4_0 with a group of 4; rows says how many rows dst has.
+// few512Q4_0x4 multiplies count panels of Q4_0 with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_04(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q4_0x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_11 multiplies count panels of Q4_1 with a group of 1; rows says how many rows dst has.
+// few512Q4_0x5 multiplies count panels of Q4_0 with a group of 5; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_11(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q4_0x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_12 multiplies count panels of Q4_1 with a group of 2; rows says how many rows dst has.
+// few512Q4_0x6 multiplies count panels of Q4_0 with a group of 6; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_12(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q4_0x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_13 multiplies count panels of Q4_1 with a group of 3; rows says how many rows dst has.
+// few512Q4_0x7 multiplies count panels of Q4_0 with a group of 7; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_13(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q4_0x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_14 multiplies count panels of Q4_1 with a group of 4; rows says how many rows dst has.
+// few512Q4_0x8 multiplies count panels of Q4_0 with a group of 8; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_14(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q4_0x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_01 multiplies count panels of Q5_0 with a group of 1; rows says how many rows dst has.
+// few512Q4_1x1 multiplies count panels of Q4_1 with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_01(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q4_1x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_02 multiplies count panels of Q5_0 with a group of 2; rows says how many rows dst has.
+// few512Q4_1x2 multiplies count panels of Q4_1 with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_02(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q4_1x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_03 multiplies count panels of Q5_0 with a group of 3; rows says how many rows dst has.
+// few512Q4_1x3 multiplies count panels of Q4_1 with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_03(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q4_1x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_04 multiplies count panels of Q5_0 with a group of 4; rows says how many rows dst has.
+// few512Q4_1x4 multiplies count panels of Q4_1 with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_04(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q4_1x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_11 multiplies count panels of Q5_1 with a group of 1; rows says how many rows dst has.
+// few512Q4_1x5 multiplies count panels of Q4_1 with a group of 5; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_11(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q4_1x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_12 multiplies count panels of Q5_1 with a group of 2; rows says how many rows dst has.
+// few512Q4_1x6 multiplies count panels of Q4_1 with a group of 6; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_12(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q4_1x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_13 multiplies count panels of Q5_1 with a group of 3; rows says how many rows dst has.
+// few512Q4_1x7 multiplies count panels of Q4_1 with a group of 7; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_13(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q4_1x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_14 multiplies count panels of Q5_1 with a group of 4; rows says how many rows dst has.
+// few512Q4_1x8 multiplies count panels of Q4_1 with a group of 8; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_14(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q4_1x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q8_01 multiplies count panels of Q8_0 with a group of 1; rows says how many rows dst has.
+// few512Q5_0x1 multiplies count panels of Q5_0 with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q8_01(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q5_0x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q8_02 multiplies count panels of Q8_0 with a group of 2; rows says how many rows dst has.
+// few512Q5_0x2 multiplies count panels of Q5_0 with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q8_02(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q5_0x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q8_03 multiplies count panels of Q8_0 with a group of 3; rows says how many rows dst has.
+// few512Q5_0x3 multiplies count panels of Q5_0 with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q8_03(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q5_0x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q8_04 multiplies count panels of Q8_0 with a group of 4; rows says how many rows dst has.
+// few512Q5_0x4 multiplies count panels of Q5_0 with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q8_04(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q5_0x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512IQ4NL1 multiplies count panels of IQ4NL with a group of 1; rows says how many rows dst has.
+// few512Q5_0x5 multiplies count panels of Q5_0 with a group of 5; rows says how many rows dst has.
 //
 //go:noescape
-func few512IQ4NL1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q5_0x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512IQ4NL2 multiplies count panels of IQ4NL with a group of 2; rows says how many rows dst has.
+// few512Q5_0x6 multiplies count panels of Q5_0 with a group of 6; rows says how many rows dst has.
 //
 //go:noescape
-func few512IQ4NL2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q5_0x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512IQ4NL3 multiplies count panels of IQ4NL with a group of 3; rows says how many rows dst has.
+// few512Q5_0x7 multiplies count panels of Q5_0 with a group of 7; rows says how many rows dst has.
 //
 //go:noescape
-func few512IQ4NL3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q5_0x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512IQ4NL4 multiplies count panels of IQ4NL with a group of 4; rows says how many rows dst has.
+// few512Q5_0x8 multiplies count panels of Q5_0 with a group of 8; rows says how many rows dst has.
 //
 //go:noescape
-func few512IQ4NL4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q5_0x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512MXFP41 multiplies count panels of MXFP4 with a group of 1; rows says how many rows dst has.
+// few512Q5_1x1 multiplies count panels of Q5_1 with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512MXFP41(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q5_1x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512MXFP42 multiplies count panels of MXFP4 with a group of 2; rows says how many rows dst has.
+// few512Q5_1x2 multiplies count panels of Q5_1 with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512MXFP42(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q5_1x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512MXFP43 multiplies count panels of MXFP4 with a group of 3; rows says how many rows dst has.
+// few512Q5_1x3 multiplies count panels of Q5_1 with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512MXFP43(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q5_1x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512MXFP44 multiplies count panels of MXFP4 with a group of 4; rows says how many rows dst has.
+// few512Q5_1x4 multiplies count panels of Q5_1 with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512MXFP44(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q5_1x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q2K1 multiplies count panels of Q2K with a group of 1; rows says how many rows dst has.
+// few512Q5_1x5 multiplies count panels of Q5_1 with a group of 5; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q2K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q5_1x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q2K2 multiplies count panels of Q2K with a group of 2; rows says how many rows dst has.
+// few512Q5_1x6 multiplies count panels of Q5_1 with a group of 6; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q2K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q5_1x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q2K3 multiplies count panels of Q2K with a group of 3; rows says how many rows dst has.
+// few512Q5_1x7 multiplies count panels of Q5_1 with a group of 7; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q2K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q5_1x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q2K4 multiplies count panels of Q2K with a group of 4; rows says how many rows dst has.
+// few512Q5_1x8 multiplies count panels of Q5_1 with a group of 8; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q2K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q5_1x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q3K1 multiplies count panels of Q3K with a group of 1; rows says how many rows dst has.
+// few512Q8_0x1 multiplies count panels of Q8_0 with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q3K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q8_0x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q3K2 multiplies count panels of Q3K with a group of 2; rows says how many rows dst has.
+// few512Q8_0x2 multiplies count panels of Q8_0 with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q3K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q8_0x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q3K3 multiplies count panels of Q3K with a group of 3; rows says how many rows dst has.
+// few512Q8_0x3 multiplies count panels of Q8_0 with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q3K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q8_0x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q3K4 multiplies count panels of Q3K with a group of 4; rows says how many rows dst has.
+// few512Q8_0x4 multiplies count panels of Q8_0 with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q3K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q8_0x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4K1 multiplies count panels of Q4K with a group of 1; rows says how many rows dst has.
+// few512Q8_0x5 multiplies count panels of Q8_0 with a group of 5; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q8_0x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4K2 multiplies count panels of Q4K with a group of 2; rows says how many rows dst has.
+// few512Q8_0x6 multiplies count panels of Q8_0 with a group of 6; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q8_0x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4K3 multiplies count panels of Q4K with a group of 3; rows says how many rows dst has.
+// few512Q8_0x7 multiplies count panels of Q8_0 with a group of 7; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q8_0x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4K4 multiplies count panels of Q4K with a group of 4; rows says how many rows dst has.
+// few512Q8_0x8 multiplies count panels of Q8_0 with a group of 8; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q8_0x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5K1 multiplies count panels of Q5K with a group of 1; rows says how many rows dst has.
+// few512IQ4NLx1 multiplies count panels of IQ4NL with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512IQ4NLx1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5K2 multiplies count panels of Q5K with a group of 2; rows says how many rows dst has.
+// few512IQ4NLx2 multiplies count panels of IQ4NL with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512IQ4NLx2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5K3 multiplies count panels of Q5K with a group of 3; rows says how many rows dst has.
+// few512IQ4NLx3 multiplies count panels of IQ4NL with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512IQ4NLx3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5K4 multiplies count panels of Q5K with a group of 4; rows says how many rows dst has.
+// few512IQ4NLx4 multiplies count panels of IQ4NL with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512IQ4NLx4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q6K1 multiplies count panels of Q6K with a group of 1; rows says how many rows dst has.
+// few512IQ4NLx5 multiplies count panels of IQ4NL with a group of 5; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q6K1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512IQ4NLx5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q6K2 multiplies count panels of Q6K with a group of 2; rows says how many rows dst has.
+// few512IQ4NLx6 multiplies count panels of IQ4NL with a group of 6; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q6K2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512IQ4NLx6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q6K3 multiplies count panels of Q6K with a group of 3; rows says how many rows dst has.
+// few512IQ4NLx7 multiplies count panels of IQ4NL with a group of 7; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q6K3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512IQ4NLx7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q6K4 multiplies count panels of Q6K with a group of 4; rows says how many rows dst has.
+// few512IQ4NLx8 multiplies count panels of IQ4NL with a group of 8; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q6K4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512IQ4NLx8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512IQ4XS1 multiplies count panels of IQ4XS with a group of 1; rows says how many rows dst has.
+// few512MXFP4x1 multiplies count panels of MXFP4 with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512IQ4XS1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512MXFP4x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512IQ4XS2 multiplies count panels of IQ4XS with a group of 2; rows says how many rows dst has.
+// few512MXFP4x2 multiplies count panels of MXFP4 with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512IQ4XS2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512MXFP4x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512IQ4XS3 multiplies count panels of IQ4XS with a group of 3; rows says how many rows dst has.
+// few512MXFP4x3 multiplies count panels of MXFP4 with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512IQ4XS3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512MXFP4x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512IQ4XS4 multiplies count panels of IQ4XS with a group of 4; rows says how many rows dst has.
+// few512MXFP4x4 multiplies count panels of MXFP4 with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512IQ4XS4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512MXFP4x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512MXFP4x5 multiplies count panels of MXFP4 with a group of 5; rows says how many rows dst has.
+//
+//go:noescape
+func few512MXFP4x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512MXFP4x6 multiplies count panels of MXFP4 with a group of 6; rows says how many rows dst has.
+//
+//go:noescape
+func few512MXFP4x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512MXFP4x7 multiplies count panels of MXFP4 with a group of 7; rows says how many rows dst has.
+//
+//go:noescape
+func few512MXFP4x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512MXFP4x8 multiplies count panels of MXFP4 with a group of 8; rows says how many rows dst has.
+//
+//go:noescape
+func few512MXFP4x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q2Kx1 multiplies count panels of Q2K with a group of 1; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q2Kx1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q2Kx2 multiplies count panels of Q2K with a group of 2; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q2Kx2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q2Kx3 multiplies count panels of Q2K with a group of 3; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q2Kx3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q2Kx4 multiplies count panels of Q2K with a group of 4; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q2Kx4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q2Kx5 multiplies count panels of Q2K with a group of 5; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q2Kx5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q2Kx6 multiplies count panels of Q2K with a group of 6; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q2Kx6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q2Kx7 multiplies count panels of Q2K with a group of 7; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q2Kx7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q2Kx8 multiplies count panels of Q2K with a group of 8; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q2Kx8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q3Kx1 multiplies count panels of Q3K with a group of 1; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q3Kx1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q3Kx2 multiplies count panels of Q3K with a group of 2; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q3Kx2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q3Kx3 multiplies count panels of Q3K with a group of 3; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q3Kx3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q3Kx4 multiplies count panels of Q3K with a group of 4; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q3Kx4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q3Kx5 multiplies count panels of Q3K with a group of 5; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q3Kx5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q3Kx6 multiplies count panels of Q3K with a group of 6; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q3Kx6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q3Kx7 multiplies count panels of Q3K with a group of 7; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q3Kx7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q3Kx8 multiplies count panels of Q3K with a group of 8; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q3Kx8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q4Kx1 multiplies count panels of Q4K with a group of 1; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q4Kx1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q4Kx2 multiplies count panels of Q4K with a group of 2; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q4Kx2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q4Kx3 multiplies count panels of Q4K with a group of 3; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q4Kx3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q4Kx4 multiplies count panels of Q4K with a group of 4; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q4Kx4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q4Kx5 multiplies count panels of Q4K with a group of 5; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q4Kx5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q4Kx6 multiplies count panels of Q4K with a group of 6; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q4Kx6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q4Kx7 multiplies count panels of Q4K with a group of 7; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q4Kx7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q4Kx8 multiplies count panels of Q4K with a group of 8; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q4Kx8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q5Kx1 multiplies count panels of Q5K with a group of 1; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q5Kx1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q5Kx2 multiplies count panels of Q5K with a group of 2; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q5Kx2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q5Kx3 multiplies count panels of Q5K with a group of 3; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q5Kx3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q5Kx4 multiplies count panels of Q5K with a group of 4; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q5Kx4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q5Kx5 multiplies count panels of Q5K with a group of 5; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q5Kx5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q5Kx6 multiplies count panels of Q5K with a group of 6; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q5Kx6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q5Kx7 multiplies count panels of Q5K with a group of 7; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q5Kx7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q5Kx8 multiplies count panels of Q5K with a group of 8; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q5Kx8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q6Kx1 multiplies count panels of Q6K with a group of 1; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q6Kx1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q6Kx2 multiplies count panels of Q6K with a group of 2; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q6Kx2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q6Kx3 multiplies count panels of Q6K with a group of 3; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q6Kx3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q6Kx4 multiplies count panels of Q6K with a group of 4; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q6Kx4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q6Kx5 multiplies count panels of Q6K with a group of 5; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q6Kx5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q6Kx6 multiplies count panels of Q6K with a group of 6; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q6Kx6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q6Kx7 multiplies count panels of Q6K with a group of 7; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q6Kx7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512Q6Kx8 multiplies count panels of Q6K with a group of 8; rows says how many rows dst has.
+//
+//go:noescape
+func few512Q6Kx8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512IQ4XSx1 multiplies count panels of IQ4XS with a group of 1; rows says how many rows dst has.
+//
+//go:noescape
+func few512IQ4XSx1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512IQ4XSx2 multiplies count panels of IQ4XS with a group of 2; rows says how many rows dst has.
+//
+//go:noescape
+func few512IQ4XSx2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512IQ4XSx3 multiplies count panels of IQ4XS with a group of 3; rows says how many rows dst has.
+//
+//go:noescape
+func few512IQ4XSx3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512IQ4XSx4 multiplies count panels of IQ4XS with a group of 4; rows says how many rows dst has.
+//
+//go:noescape
+func few512IQ4XSx4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512IQ4XSx5 multiplies count panels of IQ4XS with a group of 5; rows says how many rows dst has.
+//
+//go:noescape
+func few512IQ4XSx5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512IQ4XSx6 multiplies count panels of IQ4XS with a group of 6; rows says how many rows dst has.
+//
+//go:noescape
+func few512IQ4XSx6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512IQ4XSx7 multiplies count panels of IQ4XS with a group of 7; rows says how many rows dst has.
+//
+//go:noescape
+func few512IQ4XSx7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512IQ4XSx8 multiplies count panels of IQ4XS with a group of 8; rows says how many rows dst has.
+//
+//go:noescape
+func few512IQ4XSx8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)

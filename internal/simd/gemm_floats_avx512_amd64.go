@@ -4,62 +4,122 @@
 
 package simd
 
-// few512F321 multiplies count panels of F32 with a group of 1; rows says how many rows dst has.
+// few512F32x1 multiplies count panels of F32 with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512F321(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512F32x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512F322 multiplies count panels of F32 with a group of 2; rows says how many rows dst has.
+// few512F32x2 multiplies count panels of F32 with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512F322(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512F32x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512F323 multiplies count panels of F32 with a group of 3; rows says how many rows dst has.
+// few512F32x3 multiplies count panels of F32 with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512F323(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512F32x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512F324 multiplies count panels of F32 with a group of 4; rows says how many rows dst has.
+// few512F32x4 multiplies count panels of F32 with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512F324(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512F32x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512F161 multiplies count panels of F16 with a group of 1; rows says how many rows dst has.
+// few512F32x5 multiplies count panels of F32 with a group of 5; rows says how many rows dst has.
 //
 //go:noescape
-func few512F161(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512F32x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512F162 multiplies count panels of F16 with a group of 2; rows says how many rows dst has.
+// few512F32x6 multiplies count panels of F32 with a group of 6; rows says how many rows dst has.
 //
 //go:noescape
-func few512F162(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512F32x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512F163 multiplies count panels of F16 with a group of 3; rows says how many rows dst has.
+// few512F32x7 multiplies count panels of F32 with a group of 7; rows says how many rows dst has.
 //
 //go:noescape
-func few512F163(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512F32x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512F164 multiplies count panels of F16 with a group of 4; rows says how many rows dst has.
+// few512F32x8 multiplies count panels of F32 with a group of 8; rows says how many rows dst has.
 //
 //go:noescape
-func few512F164(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512F32x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512BF161 multiplies count panels of BF16 with a group of 1; rows says how many rows dst has.
+// few512F16x1 multiplies count panels of F16 with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512BF161(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512F16x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512BF162 multiplies count panels of BF16 with a group of 2; rows says how many rows dst has.
+// few512F16x2 multiplies count panels of F16 with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512BF162(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512F16x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512BF163 multiplies count panels of BF16 with a group of 3; rows says how many rows dst has.
+// few512F16x3 multiplies count panels of F16 with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512BF163(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512F16x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512BF164 multiplies count panels of BF16 with a group of 4; rows says how many rows dst has.
+// few512F16x4 multiplies count panels of F16 with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512BF164(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512F16x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512F16x5 multiplies count panels of F16 with a group of 5; rows says how many rows dst has.
+//
+//go:noescape
+func few512F16x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512F16x6 multiplies count panels of F16 with a group of 6; rows says how many rows dst has.
+//
+//go:noescape
+func few512F16x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512F16x7 multiplies count panels of F16 with a group of 7; rows says how many rows dst has.
+//
+//go:noescape
+func few512F16x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512F16x8 multiplies count panels of F16 with a group of 8; rows says how many rows dst has.
+//
+//go:noescape
+func few512F16x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512BF16x1 multiplies count panels of BF16 with a group of 1; rows says how many rows dst has.
+//
+//go:noescape
+func few512BF16x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512BF16x2 multiplies count panels of BF16 with a group of 2; rows says how many rows dst has.
+//
+//go:noescape
+func few512BF16x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512BF16x3 multiplies count panels of BF16 with a group of 3; rows says how many rows dst has.
+//
+//go:noescape
+func few512BF16x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512BF16x4 multiplies count panels of BF16 with a group of 4; rows says how many rows dst has.
+//
+//go:noescape
+func few512BF16x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512BF16x5 multiplies count panels of BF16 with a group of 5; rows says how many rows dst has.
+//
+//go:noescape
+func few512BF16x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512BF16x6 multiplies count panels of BF16 with a group of 6; rows says how many rows dst has.
+//
+//go:noescape
+func few512BF16x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512BF16x7 multiplies count panels of BF16 with a group of 7; rows says how many rows dst has.
+//
+//go:noescape
+func few512BF16x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+
+// few512BF16x8 multiplies count panels of BF16 with a group of 8; rows says how many rows dst has.
+//
+//go:noescape
+func few512BF16x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)

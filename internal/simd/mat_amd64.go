@@ -31,6 +31,7 @@ func accelerateMat(isa ISA, m *Mat) {
 		m.tile = tileAVX2
 		m.dot = dotAVX2
 		m.expand = expands256.expand
+		few256.install(m)
 	default:
 		return
 	}

@@ -8,24 +8,24 @@ import "github.com/minfer-go/minfer/quant"
 
 var dots512 = dotTable{
 	classBlock: {
-		nil, dot512Block1, dot512Block2, dot512Block3, dot512Block4, dot512Block5, dot512Block6,
-		dot512Block7, dot512Block8, dot512Block9, dot512Block10, dot512Block11, dot512Block12,
+		nil, dot512Blockx1, dot512Blockx2, dot512Blockx3, dot512Blockx4, dot512Blockx5, dot512Blockx6,
+		dot512Blockx7, dot512Blockx8, dot512Blockx9, dot512Blockx10, dot512Blockx11, dot512Blockx12,
 	},
 	classMin: {
-		nil, dot512Min1, dot512Min2, dot512Min3, dot512Min4, dot512Min5, dot512Min6,
-		dot512Min7, dot512Min8, dot512Min9, dot512Min10, dot512Min11, dot512Min12,
+		nil, dot512Minx1, dot512Minx2, dot512Minx3, dot512Minx4, dot512Minx5, dot512Minx6,
+		dot512Minx7, dot512Minx8, dot512Minx9, dot512Minx10, dot512Minx11, dot512Minx12,
 	},
 	classHalf: {
-		nil, dot512Half1, dot512Half2, dot512Half3, dot512Half4, dot512Half5, dot512Half6,
-		dot512Half7, dot512Half8, dot512Half9, dot512Half10, dot512Half11, dot512Half12,
+		nil, dot512Halfx1, dot512Halfx2, dot512Halfx3, dot512Halfx4, dot512Halfx5, dot512Halfx6,
+		dot512Halfx7, dot512Halfx8, dot512Halfx9, dot512Halfx10, dot512Halfx11, dot512Halfx12,
 	},
 	classQ2: {
-		nil, dot512Q21, dot512Q22, dot512Q23, dot512Q24, dot512Q25, dot512Q26,
-		dot512Q27, dot512Q28, dot512Q29, dot512Q210, dot512Q211, dot512Q212,
+		nil, dot512Q2x1, dot512Q2x2, dot512Q2x3, dot512Q2x4, dot512Q2x5, dot512Q2x6,
+		dot512Q2x7, dot512Q2x8, dot512Q2x9, dot512Q2x10, dot512Q2x11, dot512Q2x12,
 	},
 	classFloat: {
-		nil, dot512Float1, dot512Float2, dot512Float3, dot512Float4, dot512Float5, dot512Float6,
-		dot512Float7, dot512Float8, dot512Float9, dot512Float10, dot512Float11, dot512Float12,
+		nil, dot512Floatx1, dot512Floatx2, dot512Floatx3, dot512Floatx4, dot512Floatx5, dot512Floatx6,
+		dot512Floatx7, dot512Floatx8, dot512Floatx9, dot512Floatx10, dot512Floatx11, dot512Floatx12,
 	},
 }
 
@@ -48,20 +48,20 @@ var expands512 = expandTable{
 }
 
 var few512 = fewTable{
-	quant.F32:    {nil, few512F321, few512F322, few512F323, few512F324},
-	quant.F16:    {nil, few512F161, few512F162, few512F163, few512F164},
-	quant.BF16:   {nil, few512BF161, few512BF162, few512BF163, few512BF164},
-	quant.Q4_0:   {nil, few512Q4_01, few512Q4_02, few512Q4_03, few512Q4_04},
-	quant.Q4_1:   {nil, few512Q4_11, few512Q4_12, few512Q4_13, few512Q4_14},
-	quant.Q5_0:   {nil, few512Q5_01, few512Q5_02, few512Q5_03, few512Q5_04},
-	quant.Q5_1:   {nil, few512Q5_11, few512Q5_12, few512Q5_13, few512Q5_14},
-	quant.Q8_0:   {nil, few512Q8_01, few512Q8_02, few512Q8_03, few512Q8_04},
-	quant.IQ4_NL: {nil, few512IQ4NL1, few512IQ4NL2, few512IQ4NL3, few512IQ4NL4},
-	quant.MXFP4:  {nil, few512MXFP41, few512MXFP42, few512MXFP43, few512MXFP44},
-	quant.Q2_K:   {nil, few512Q2K1, few512Q2K2, few512Q2K3, few512Q2K4},
-	quant.Q3_K:   {nil, few512Q3K1, few512Q3K2, few512Q3K3, few512Q3K4},
-	quant.Q4_K:   {nil, few512Q4K1, few512Q4K2, few512Q4K3, few512Q4K4},
-	quant.Q5_K:   {nil, few512Q5K1, few512Q5K2, few512Q5K3, few512Q5K4},
-	quant.Q6_K:   {nil, few512Q6K1, few512Q6K2, few512Q6K3, few512Q6K4},
-	quant.IQ4_XS: {nil, few512IQ4XS1, few512IQ4XS2, few512IQ4XS3, few512IQ4XS4},
+	quant.F32:    {nil, few512F32x1, few512F32x2, few512F32x3, few512F32x4, few512F32x5, few512F32x6, few512F32x7, few512F32x8},
+	quant.F16:    {nil, few512F16x1, few512F16x2, few512F16x3, few512F16x4, few512F16x5, few512F16x6, few512F16x7, few512F16x8},
+	quant.BF16:   {nil, few512BF16x1, few512BF16x2, few512BF16x3, few512BF16x4, few512BF16x5, few512BF16x6, few512BF16x7, few512BF16x8},
+	quant.Q4_0:   {nil, few512Q4_0x1, few512Q4_0x2, few512Q4_0x3, few512Q4_0x4, few512Q4_0x5, few512Q4_0x6, few512Q4_0x7, few512Q4_0x8},
+	quant.Q4_1:   {nil, few512Q4_1x1, few512Q4_1x2, few512Q4_1x3, few512Q4_1x4, few512Q4_1x5, few512Q4_1x6, few512Q4_1x7, few512Q4_1x8},
+	quant.Q5_0:   {nil, few512Q5_0x1, few512Q5_0x2, few512Q5_0x3, few512Q5_0x4, few512Q5_0x5, few512Q5_0x6, few512Q5_0x7, few512Q5_0x8},
+	quant.Q5_1:   {nil, few512Q5_1x1, few512Q5_1x2, few512Q5_1x3, few512Q5_1x4, few512Q5_1x5, few512Q5_1x6, few512Q5_1x7, few512Q5_1x8},
+	quant.Q8_0:   {nil, few512Q8_0x1, few512Q8_0x2, few512Q8_0x3, few512Q8_0x4, few512Q8_0x5, few512Q8_0x6, few512Q8_0x7, few512Q8_0x8},
+	quant.IQ4_NL: {nil, few512IQ4NLx1, few512IQ4NLx2, few512IQ4NLx3, few512IQ4NLx4, few512IQ4NLx5, few512IQ4NLx6, few512IQ4NLx7, few512IQ4NLx8},
+	quant.MXFP4:  {nil, few512MXFP4x1, few512MXFP4x2, few512MXFP4x3, few512MXFP4x4, few512MXFP4x5, few512MXFP4x6, few512MXFP4x7, few512MXFP4x8},
+	quant.Q2_K:   {nil, few512Q2Kx1, few512Q2Kx2, few512Q2Kx3, few512Q2Kx4, few512Q2Kx5, few512Q2Kx6, few512Q2Kx7, few512Q2Kx8},
+	quant.Q3_K:   {nil, few512Q3Kx1, few512Q3Kx2, few512Q3Kx3, few512Q3Kx4, few512Q3Kx5, few512Q3Kx6, few512Q3Kx7, few512Q3Kx8},
+	quant.Q4_K:   {nil, few512Q4Kx1, few512Q4Kx2, few512Q4Kx3, few512Q4Kx4, few512Q4Kx5, few512Q4Kx6, few512Q4Kx7, few512Q4Kx8},
+	quant.Q5_K:   {nil, few512Q5Kx1, few512Q5Kx2, few512Q5Kx3, few512Q5Kx4, few512Q5Kx5, few512Q5Kx6, few512Q5Kx7, few512Q5Kx8},
+	quant.Q6_K:   {nil, few512Q6Kx1, few512Q6Kx2, few512Q6Kx3, few512Q6Kx4, few512Q6Kx5, few512Q6Kx6, few512Q6Kx7, few512Q6Kx8},
+	quant.IQ4_XS: {nil, few512IQ4XSx1, few512IQ4XSx2, few512IQ4XSx3, few512IQ4XSx4, few512IQ4XSx5, few512IQ4XSx6, few512IQ4XSx7, few512IQ4XSx8},
 }

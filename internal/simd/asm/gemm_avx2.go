@@ -29,7 +29,7 @@ func emitGemm256(f *File) {
 //	DI dst  DX bytes from token to token  R12 records  R13 activations  R11 count  R8 bytes to the start words
 //	R9 0 to continue the sums in dst  AX rows
 func begin256(f *File, class string, w int) *Func {
-	name := fmt.Sprintf("dot256%s%d", class, w)
+	name := fmt.Sprintf("dot256%sx%d", class, w)
 	doc := name + " is dotGeneric for a group of " + fmt.Sprint(w) + "; rows says how many rows dst has, start counts bytes."
 	fn := f.Func(name, gemmParams, doc)
 	for _, p := range [][2]string{

@@ -63,8 +63,8 @@ func emitGemm512(f *File) {
 //
 //	DI dst  DX bytes from token to token  SI records  BX activations  CX count  R8 bytes to the start words  K1 rows
 func gemm512(f *File, class string, w, recordBytes int, body func(fn *Func, class string, a acts)) {
-	fn := f.Func(fmt.Sprintf("dot512%s%d", class, w), gemmParams,
-		fmt.Sprintf("dot512%s%d is dotGeneric for a group of %d and class%s; rows says how many rows dst has, start counts bytes.", class, w, w, class))
+	fn := f.Func(fmt.Sprintf("dot512%sx%d", class, w), gemmParams,
+		fmt.Sprintf("dot512%sx%d is dotGeneric for a group of %d and class%s; rows says how many rows dst has, start counts bytes.", class, w, w, class))
 	for _, p := range [][2]string{{"dst", "DI"}, {"stride", "DX"}, {"records", "SI"}, {"acts", "BX"}, {"count", "CX"}, {"start", "R8"}, {"first", "R9"}} {
 		fn.Load(p[0], p[1])
 	}

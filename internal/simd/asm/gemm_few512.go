@@ -7,7 +7,7 @@ func init() {
 }
 
 // few512 is the most tokens that have kernels from the packed form: products that wait for memory.
-const few512 = 4
+const few512 = 8
 
 const fewParams = "dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int"
 
@@ -25,7 +25,7 @@ func emitFew512(f *File) {
 //	DI dst  DX bytes from token to token  SI panel  R9 panels left  R11 units of a panel  CX units left
 //	BX activations  R13 their start  K1 rows, and the registers of walkBlocks
 func fewCodes512(f *File, w *weightForm, tokens int) {
-	name := fmt.Sprintf("few512%s%d", w.name, tokens)
+	name := fmt.Sprintf("few512%sx%d", w.name, tokens)
 	fn := f.Func(name, fewParams, fmt.Sprintf("%s multiplies count panels of %s with a group of %d; rows says how many rows dst has.", name, w.name, tokens))
 	for _, p := range [][2]string{{"dst", "DI"}, {"stride", "DX"}, {"panels", "SI"}, {"acts", "R13"}, {"count", "R9"}, {"units", "R11"}} {
 		fn.Load(p[0], p[1])
@@ -74,58 +74,72 @@ func fewCodes512(f *File, w *weightForm, tokens int) {
 	fn.Ret()
 }
 
-// fewBlock512 emits one block for all tokens: running sums in Z0 and on, integer sums behind them.
+// fewBlock512 emits one block for all tokens: running sums in Z0 and on, integer sums behind them. Two integer sums a
+// token leave registers for six tokens: more go in two turns, and the codes are unpacked twice.
 func fewBlock512(u unpacker, at, small, codes panelAt, b, disp int, a acts) {
-	fn, w := u.fn, u.w
-	n := a.w
-	low, high := n, n
-	temp := 2 * n
-	halves := w.class == "Half" || w.class == "Q2"
-	if halves {
-		high, temp = 2*n, 3*n
+	turn := a.w
+	if u.w.twoSums() && turn > 6 {
+		turn = (turn + 1) / 2
 	}
-	for t := range n {
+	for from := 0; from < a.w; from += turn {
+		fewTokens512(u, at, small, codes, b, disp, a, from, min(from+turn, a.w))
+	}
+}
+
+// twoSums says that the halves of a block have their own integer sums.
+func (w *weightForm) twoSums() bool { return w.class == "Half" || w.class == "Q2" }
+
+// fewTokens512 emits one block for the tokens [from, to).
+func fewTokens512(u unpacker, at, small, codes panelAt, b, disp int, a acts, from, to int) {
+	fn, w := u.fn, u.w
+	low := func(t int) string { return Z(a.w + t - from) }
+	high, temp := low, a.w+to-from
+	if w.twoSums() {
+		high = func(t int) string { return Z(a.w + to - from + t - from) }
+		temp += to - from
+	}
+	for t := from; t < to; t++ {
 		switch {
 		case w.class == "Half":
-			fn.Op("VPBROADCASTD", a.word(wordLow32, t), Z(low+t))
-			fn.Op("VPBROADCASTD", a.word(wordHigh32, t), Z(high+t))
+			fn.Op("VPBROADCASTD", a.word(wordLow32, t), low(t))
+			fn.Op("VPBROADCASTD", a.word(wordHigh32, t), high(t))
 		case w.start >= 0:
-			fn.Op("VPBROADCASTD", a.word(w.start, t), Z(low+t))
+			fn.Op("VPBROADCASTD", a.word(w.start, t), low(t))
 		default:
-			fn.Op("VPXORQ", Z(low+t), Z(low+t), Z(low+t))
-			if halves {
-				fn.Op("VPXORQ", Z(high+t), Z(high+t), Z(high+t))
+			fn.Op("VPXORQ", low(t), low(t), low(t))
+			if w.twoSums() {
+				fn.Op("VPXORQ", high(t), high(t), high(t))
 			}
 		}
 	}
 	u.codes(codes, disp, temp, func(g int, codes string) {
 		sum := low
-		if g >= 4 {
+		if g >= groups/2 {
 			sum = high
 		}
-		for t := range n {
-			fn.Op("VPDPBUSD.BCST", a.codes(t, g), codes, Z(sum+t))
+		for t := from; t < to; t++ {
+			fn.Op("VPDPBUSD.BCST", a.codes(t, g), codes, sum(t))
 		}
 	})
-	scale := temp
+	scale, spare := temp, Z(temp+4)
 	u.blockScales(at, small, b, scale)
-	for t := range n {
-		f, i := Z(t), Z(low+t)
+	for t := from; t < to; t++ {
+		f, i := Z(t), low(t)
 		switch w.class {
 		case "Min":
 			fn.Op("VFMADD231PS.BCST", a.word(wordSum, t), Z(scale+1), f)
 		case "Q2":
 			for half, array := range []int{wordLow32, wordHigh32} {
-				fn.Op("VCVTDQ2PS.BCST", a.word(array, t), Z(scale+4))
-				fn.Op("VMULPS.BCST", a.word(wordScale, t), Z(scale+4), Z(scale+4))
-				fn.Op("VFMADD231PS", Z(scale+4), Z(scale+2+half), f)
+				fn.Op("VCVTDQ2PS.BCST", a.word(array, t), spare)
+				fn.Op("VMULPS.BCST", a.word(wordScale, t), spare, spare)
+				fn.Op("VFMADD231PS", spare, Z(scale+2+half), f)
 			}
 		}
 		fn.Op("VCVTDQ2PS", i, i)
 		fn.Op("VMULPS", Z(scale), i, i)
-		if halves {
-			fn.Op("VCVTDQ2PS", Z(high+t), Z(high+t))
-			fn.Op("VFMADD231PS", Z(scale+1), Z(high+t), i)
+		if w.twoSums() {
+			fn.Op("VCVTDQ2PS", high(t), high(t))
+			fn.Op("VFMADD231PS", Z(scale+1), high(t), i)
 		}
 		fn.Op("VFMADD231PS.BCST", a.word(wordScale, t), i, f)
 	}

@@ -15,12 +15,13 @@ func emitFewFloats512(f *File) {
 }
 
 // fewFloats512 emits the product of count panels of plain numbers with a group of w tokens. A running sum is one chain of
-// fused multiply-adds over the inputs; two panels go together so that there are chains enough to hide their latency.
+// fused multiply-adds over the inputs; for few tokens two panels go together, so that there are chains enough to hide
+// their latency.
 //
 //	DI dst  DX bytes from token to token  SI panel  R9 panels left  R8 bytes of a panel  R11 units of a panel
 //	CX units left  BX activations  R13 their start  K1 rows
 func fewFloats512(f *File, typ string, tokens int) {
-	name := fmt.Sprintf("few512%s%d", typ, tokens)
+	name := fmt.Sprintf("few512%sx%d", typ, tokens)
 	fn := f.Func(name, fewParams, fmt.Sprintf("%s multiplies count panels of %s with a group of %d; rows says how many rows dst has.", name, typ, tokens))
 	for _, p := range [][2]string{{"dst", "DI"}, {"stride", "DX"}, {"panels", "SI"}, {"acts", "R13"}, {"count", "R9"}, {"units", "R11"}} {
 		fn.Load(p[0], p[1])
@@ -35,7 +36,11 @@ func fewFloats512(f *File, typ string, tokens int) {
 	unitBytes := size * panelRows * floatUnit
 	fn.Op("MOVQ", "R11", "R8")
 	fn.Op("IMULQ", Imm(unitBytes), "R8")
-	for _, panels := range []int{2, 1} {
+	together := []int{2, 1}
+	if tokens > 4 {
+		together = []int{1}
+	}
+	for _, panels := range together {
 		loop, unit, done := fn.NewLabel("panel"), fn.NewLabel("unit"), fn.NewLabel("done")
 		fn.Label(loop)
 		fn.Op("CMPQ", "R9", Imm(panels))
