@@ -119,6 +119,7 @@ type attnTile struct {
 // Attn is attention over KV cells with the kernels of one instruction set. Its methods allocate nothing and may be
 // called concurrently with distinct scratch and parts.
 type Attn struct {
+	isa  ISA
 	kern attnKernels
 	odd  *attnKernels // for heads that are no multiple of 16; nil: the same
 }
@@ -156,7 +157,7 @@ func genericAttn() attnKernels {
 }
 
 func attnFor(isa ISA) Attn {
-	a := Attn{kern: genericAttn()}
+	a := Attn{isa: isa, kern: genericAttn()}
 	accelerateAttn(isa, &a)
 	return a
 }

@@ -9,6 +9,7 @@ type attnASM struct {
 	scores, scoresHalf func(s *float32, k *byte, q *float32, koff, qoff *int, n, hd int)
 	values, valuesHalf func(acc, alpha, p *float32, v *byte, cells *int32, n, count, hd int)
 	gather, gatherHalf func(dst *float32, src *byte, lanes *int32, mask, hd int)
+	pair, pairHalf     func(dst *float32, a, b *byte, lanes *int32, hd int) // optional: gather for one or two tiles
 	softmax            func(s, m, sum, alpha *float32, lo, hi *int32, n int, scale float32)
 	axpby              func(acc, x *float32, n int, a, b float32)
 	scale              func(dst, x *float32, n int, s float32)
@@ -26,6 +27,7 @@ func accelerateAttn(isa ISA, a *Attn) {
 			scores: attnScoresF32AVX512, scoresHalf: attnScoresF16AVX512,
 			values: attnValuesF32AVX512, valuesHalf: attnValuesF16AVX512,
 			gather: attnGatherTileF32AVX512, gatherHalf: attnGatherTileF16AVX512,
+			pair: attnGatherPairF32AVX512, pairHalf: attnGatherPairF16AVX512,
 			softmax: attnSoftmaxAVX512, axpby: axpbyAVX512, scale: scaleAVX512, widen: f16ToF32AVX512,
 		}
 	case AVX2:
@@ -48,6 +50,18 @@ func accelerateAttn(isa ISA, a *Attn) {
 	}
 	a.kern.axpby = func(acc, x []float32, f, g float32) { asm.axpby(&acc[0], &x[:len(acc)][0], len(acc), f, g) }
 	a.kern.scale = func(dst, x []float32, f float32) { asm.scale(&dst[0], &x[:len(dst)][0], len(dst), f) }
+}
+
+// narrow is F32ToF16 of a set, called without indirection so that its arguments may live on the stack.
+func narrow(isa ISA, dst []uint16, src []float32) {
+	switch n := len(src); {
+	case isa == AVX512 && n > 0:
+		f32ToF16AVX512(&dst[:n][0], &src[0], n)
+	case isa == AVX2 && n > 0 && n%lanesAVX2 == 0:
+		f32ToF16AVX2(&dst[:n][0], &src[0], n)
+	default:
+		f32ToF16Generic(dst, src)
+	}
 }
 
 // identity are the rows of a block of values that was brought together.
@@ -102,25 +116,32 @@ func (b *attnView) locateTiles(from, to int) bool {
 				return false
 			}
 		}
-		b.tiles[t] = int(base) * b.hd * (4 >> b.shift())
+		b.tiles[t] = int(base) * b.hd * b.size()
 	}
 	return true
 }
 
-// shift is 1 where elements are halves.
-func (b *attnView) shift() int {
+// size is the size in bytes of a stored element.
+func (b *attnView) size() int {
 	if b.half {
-		return 1
+		return 2
 	}
-	return 0
+	return 4
 }
 
-// gatherTile brings the keys of positions from <= p < to, which lie in the tile that begins at position at of the
-// block, together from the tiles that hold them.
+// gatherTile brings the keys of positions from <= p < to, which lie in the tile that begins at position at of the block,
+// together from the tiles that hold them.
 func (asm *attnASM) gatherTile(s *AttnScratch, at, from, to int) {
-	b, done := &s.block, 0
+	b := &s.block
 	dst := s.k[at*b.hd : (at+KVTile)*b.hd]
-	for p := from; p < to; p++ {
+	if asm.pair != nil && asm.gatherPair(s, dst, b.cells[from:to], from-at) {
+		return
+	}
+	kernel := asm.gather
+	if b.half {
+		kernel = asm.gatherHalf
+	}
+	for p, done := from, 0; p < to; p++ {
 		if done>>(p-at)&1 != 0 {
 			continue
 		}
@@ -132,13 +153,36 @@ func (asm *attnASM) gatherTile(s *AttnScratch, at, from, to int) {
 			}
 		}
 		done |= mask
-		src := b.layerK[int(tile)*KVTile*b.hd*(4>>b.shift()):][:KVTile*b.hd*(4>>b.shift())]
-		if b.half {
-			asm.gatherHalf(&dst[0], &src[0], &s.lanes[0], mask, b.hd)
-		} else {
-			asm.gather(&dst[0], &src[0], &s.lanes[0], mask, b.hd)
+		kernel(&dst[0], &b.tile(tile)[0], &s.lanes[0], mask, b.hd)
+	}
+}
+
+// gatherPair is gatherTile for cells that lie in at most two tiles, those of the first and the last; it reports whether
+// they do. The first cell goes to the given lane.
+func (asm *attnASM) gatherPair(s *AttnScratch, dst []float32, cells []int32, lane int) bool {
+	x, y := cells[0]/KVTile, cells[len(cells)-1]/KVTile
+	for i, c := range cells {
+		switch c / KVTile {
+		case x:
+			s.lanes[lane+i] = c % KVTile
+		case y:
+			s.lanes[lane+i] = c%KVTile + KVTile
+		default:
+			return false
 		}
 	}
+	kernel, b := asm.pair, &s.block
+	if b.half {
+		kernel = asm.pairHalf
+	}
+	kernel(&dst[0], &b.tile(x)[0], &b.tile(y)[0], &s.lanes[0], b.hd)
+	return true
+}
+
+// tile is one tile of the layer's keys.
+func (b *attnView) tile(i int32) []byte {
+	n := KVTile * b.hd * b.size()
+	return b.layerK[int(i)*n:][:n]
 }
 
 // floatBytes is the first byte of x.
@@ -158,7 +202,7 @@ func (asm *attnASM) blockScores(s, q []float32, b *attnView, t *attnTile) {
 		return
 	}
 	for _, at := range b.tiles {
-		_ = b.layerK[at : at+KVTile*b.hd*(4>>b.shift())]
+		_ = b.layerK[at : at+KVTile*b.hd*b.size()]
 	}
 	if b.half {
 		asm.scoresHalf(&s[0], &b.layerK[0], &q[0], &b.tiles[0], &t.q[0], t.n, b.hd)
@@ -175,7 +219,7 @@ func (asm *attnASM) blockValues(acc, alpha, p []float32, b *attnView, n, lo, hi 
 		return
 	}
 	for _, c := range b.cells[lo:hi] {
-		_ = b.layerV[int(c)*b.hd*(4>>b.shift())]
+		_ = b.layerV[int(c)*b.hd*b.size()]
 	}
 	if b.half {
 		asm.valuesHalf(&acc[0], &alpha[0], &p[lo], &b.layerV[0], &b.cells[lo], n, hi-lo, b.hd)

@@ -21,6 +21,11 @@ func attnValuesF32AVX512(acc *float32, alpha *float32, p *float32, v *byte, cell
 //go:noescape
 func attnGatherTileF32AVX512(dst *float32, src *byte, lanes *int32, mask int, hd int)
 
+// attnGatherPairF32AVX512 makes one tile of keys, as float32, of the lanes of two: lanes[i] < 16 is a lane of a, others of b.
+//
+//go:noescape
+func attnGatherPairF32AVX512(dst *float32, a *byte, b *byte, lanes *int32, hd int)
+
 // attnScoresF16AVX512 stores the scores of n <= 7 queries, hd a multiple of 16, against a block: s [n][64]. koff gives the byte offsets
 // of the block's four tiles from k, qoff the element offsets of the queries from q.
 //
@@ -37,6 +42,11 @@ func attnValuesF16AVX512(acc *float32, alpha *float32, p *float32, v *byte, cell
 //
 //go:noescape
 func attnGatherTileF16AVX512(dst *float32, src *byte, lanes *int32, mask int, hd int)
+
+// attnGatherPairF16AVX512 makes one tile of keys, as float32, of the lanes of two: lanes[i] < 16 is a lane of a, others of b.
+//
+//go:noescape
+func attnGatherPairF16AVX512(dst *float32, a *byte, b *byte, lanes *int32, hd int)
 
 // attnSoftmaxAVX512 does for n <= 8 rows of s [n][64] what the contract of softmax says; alpha has room for 8 elements.
 //

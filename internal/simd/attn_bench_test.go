@@ -75,3 +75,18 @@ func BenchmarkDecode(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkStoreKV(b *testing.B) {
+	for _, s := range Usable() {
+		b.Run(s.ISA.String(), func(b *testing.B) {
+			r := rand.New(rand.NewPCG(1, 1))
+			kb, vb := KVLayerBytes(KVF16, 2, 64, 512)
+			l := KVLayer{Type: KVF16, KVHeads: 2, HeadDim: 64, Cells: 512, K: make([]byte, kb), V: make([]byte, vb)}
+			k, v, n := f32s(128, r), f32s(128, r), 0
+			for b.Loop() {
+				s.StoreKV(&l, n%512, k, v)
+				n++
+			}
+		})
+	}
+}

@@ -87,16 +87,33 @@ func (t KVType) store(b []byte, v float32) {
 
 // StoreKV writes one token's key and value rows into a cell; k and v are [KVHeads*HeadDim].
 func (a *Attn) StoreKV(l *KVLayer, cell int, k, v []float32) {
-	size, stride := l.Type.Size(), l.keyStride()
 	for h := range l.KVHeads {
 		kh, vh := k[h*l.HeadDim:(h+1)*l.HeadDim], v[h*l.HeadDim:(h+1)*l.HeadDim]
-		at := l.keyAt(h, cell)
-		for d, x := range kh {
-			l.Type.store(l.K[at+d*stride:], x)
+		kat, vat := l.keyAt(h, cell), l.valueAt(h, cell)
+		if l.Type == KVF16 {
+			storeHalf(a.isa, l.K[kat:], l.keyStride(), kh)
+			storeHalf(a.isa, l.V[vat:], 2, vh)
+			continue
 		}
-		at = l.valueAt(h, cell)
+		stride := l.keyStride()
+		for d, x := range kh {
+			binary.LittleEndian.PutUint32(l.K[kat+d*stride:], math.Float32bits(x))
+		}
 		for d, x := range vh {
-			l.Type.store(l.V[at+d*size:], x)
+			binary.LittleEndian.PutUint32(l.V[vat+d*4:], math.Float32bits(x))
+		}
+	}
+}
+
+// storeHalf writes src as halves that lie stride bytes apart.
+func storeHalf(isa ISA, dst []byte, stride int, src []float32) {
+	const group = 64
+	var half [group]uint16
+	for at := 0; at < len(src); at += group {
+		part := src[at:min(at+group, len(src))]
+		narrow(isa, half[:len(part)], part)
+		for i, h := range half[:len(part)] {
+			binary.LittleEndian.PutUint16(dst[(at+i)*stride:], h)
 		}
 	}
 }

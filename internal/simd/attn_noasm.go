@@ -3,3 +3,6 @@
 package simd
 
 func accelerateAttn(ISA, *Attn) {}
+
+// narrow is F32ToF16 of a set, called without indirection so that its arguments may live on the stack.
+func narrow(_ ISA, dst []uint16, src []float32) { f32ToF16Generic(dst, src) }

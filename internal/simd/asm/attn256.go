@@ -44,6 +44,7 @@ func (f *Func) scoresPass256(half bool, n, first, tiles int) {
 	f.tilePointers(first, tiles)
 	f.queryPointers(n)
 	f.Load("hd", "R13")
+	f.nextKeys(half)
 	acc := func(i, t int) string { return Y(2*tiles*i + t) }
 	for i := range 2 * tiles * n {
 		f.Op("VXORPS", Y(i), Y(i), Y(i))
@@ -75,6 +76,7 @@ func (f *Func) scoresPass256(half bool, n, first, tiles int) {
 			f.Op("VFMADD231PS", b, Y(used+1), acc(i, 1))
 		}
 	}
+	f.prefetchKeys(half, tiles*unroll*step)
 	for _, r := range tileRegs[:tiles] {
 		f.Op("ADDQ", Imm(unroll*step), r)
 	}
@@ -119,7 +121,7 @@ func (f *Func) valuesSlice256(half bool, n, width int) {
 			f.Op("VMULPS", Mem("R9", 32*t), Y(15), acc(i, t))
 		}
 	})
-	f.valuesLoop(func() {
+	f.valuesLoop(half, 8*elem(half)*width, func() {
 		row := func(t int) string { return Mem("R12", 8*elem(half)*t) }
 		if n <= 3 {
 			for i := range n {
@@ -181,7 +183,9 @@ func emitGatherTile256(f *File, half bool) {
 		fn.Op("VPERMPS", Y(8), Y(4+h), Y(10))
 		fn.Op("VPERMPS", Y(9), Y(4+h), Y(11))
 		fn.Op("VBLENDVPS", Y(6+h), Y(11), Y(10), Y(10))
-		fn.Op("VMASKMOVPS", Y(10), Y(2+h), Mem("DI", 32*h))
+		fn.Op("VMOVUPS", Mem("DI", 32*h), Y(11))
+		fn.Op("VBLENDVPS", Y(2+h), Y(10), Y(11), Y(10))
+		fn.Op("VMOVUPS", Y(10), Mem("DI", 32*h)) // masked stores are slow on some processors
 	}
 	fn.Op("ADDQ", Imm(16*elem(half)), "SI")
 	fn.Op("ADDQ", Imm(64), "DI")

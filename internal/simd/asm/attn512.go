@@ -8,6 +8,7 @@ func init() {
 			emitScores512(f, half)
 			emitValues512(f, half)
 			emitGatherTile512(f, half)
+			emitGatherPair512(f, half)
 		}
 		emitSoftmax512(f)
 		emitAxpby512(f)
@@ -84,6 +85,30 @@ func (f *Func) dispatch(most int) []string {
 	return labels
 }
 
+// The half kernels read the cache itself and fetch the next block ahead, one block of cells further, into the second
+// level: the first keeps too few misses in flight. (The float32 kernels mostly read a block that was brought together
+// just before.)
+
+// nextKeys points R14 to the next block's keys; R13 is the head dimension.
+func (f *Func) nextKeys(half bool) {
+	if half {
+		f.Op("MOVQ", "R13", "R14")
+		f.Op("SHLQ", Imm(7), "R14")
+		f.Op("ADDQ", "AX", "R14")
+	}
+}
+
+// prefetchKeys fetches the next bytes of the keys at R14.
+func (f *Func) prefetchKeys(half bool, bytes int) {
+	if !half {
+		return
+	}
+	for at := 0; at < bytes; at += 64 {
+		f.Op("PREFETCHT1", Mem("R14", at))
+	}
+	f.Op("ADDQ", Imm(bytes), "R14")
+}
+
 func emitScores512(f *File, half bool) {
 	name := "attnScores" + typeName(half) + "AVX512"
 	fn := f.Func(name, "s *float32, k *byte, q *float32, koff *int, qoff *int, n int, hd int",
@@ -97,6 +122,7 @@ func emitScores512(f *File, half bool) {
 		fn.Label(labels[n])
 		fn.queryPointers(n)
 		fn.Load("hd", "R13")
+		fn.nextKeys(half)
 		acc := func(i, t int) string { return Z(4*i + t) }
 		for i := range 4 * n {
 			fn.Op("VPXORD", Z(i), Z(i), Z(i))
@@ -131,6 +157,7 @@ func emitScores512(f *File, half bool) {
 		for i := range n {
 			fn.Op("ADDQ", Imm(unroll*4), qRegs[i])
 		}
+		fn.prefetchKeys(half, 4*unroll*step)
 		fn.Op("SUBQ", Imm(unroll), "R13")
 		fn.Op("JNZ", loop)
 		fn.Load("s", "R13")
@@ -212,16 +239,26 @@ func (f *Func) valuesRows(n int, body func(i int)) {
 	}
 }
 
-// valuesLoop runs body for each position, with R12 at its slice of the values and R8 at its weight in the first row.
-func (f *Func) valuesLoop(body func()) {
+// valuesLoop runs body for each position, with R12 at its slice of the values and R8 at its weight in the first row;
+// the slice has the given bytes.
+func (f *Func) valuesLoop(half bool, bytes int, body func()) {
 	f.Load("p", "R8")
 	f.Load("cells", "R10")
 	f.Load("count", "R11")
+	if half {
+		f.Op("MOVQ", "BX", "R14")
+		f.Op("SHLQ", Imm(6), "R14")
+	}
 	loop := f.NewLabel("loop")
 	f.Label(loop)
 	f.Op("MOVLQSX", Mem("R10", 0), "R12")
 	f.Op("IMULQ", "BX", "R12")
 	f.Op("ADDQ", "SI", "R12")
+	if half {
+		for at := 0; at < bytes; at += 64 {
+			f.Op("PREFETCHT1", MemIdx("R12", "R14", 1, at))
+		}
+	}
 	body()
 	f.Op("ADDQ", Imm(4), "R8")
 	f.Op("ADDQ", Imm(4), "R10")
@@ -239,7 +276,7 @@ func (f *Func) valuesSlice512(half bool, n, width int) {
 			f.Op("VMULPS", Mem("R9", 64*t), Z(31), acc(i, t))
 		}
 	})
-	f.valuesLoop(func() {
+	f.valuesLoop(half, 16*elem(half)*width, func() {
 		row := func(t int) string { return Mem("R12", 16*elem(half)*t) }
 		if n <= 3 { // the weights stay in registers, values pass through one by one
 			for i := range n {
@@ -275,6 +312,42 @@ func (f *Func) valuesSlice512(half bool, n, width int) {
 			f.Op("VMOVUPS", acc(i, t), Mem("R9", 64*t))
 		}
 	})
+}
+
+func emitGatherPair512(f *File, half bool) {
+	name := "attnGatherPair" + typeName(half) + "AVX512"
+	fn := f.Func(name, "dst *float32, a *byte, b *byte, lanes *int32, hd int",
+		name+" makes one tile of keys, as float32, of the lanes of two: lanes[i] < 16 is a lane of a, others of b.")
+	fn.Load("dst", "DI")
+	fn.Load("a", "SI")
+	fn.Load("b", "DX")
+	fn.Load("lanes", "AX")
+	fn.Load("hd", "CX")
+	fn.Op("VMOVDQU32", Mem("AX", 0), Z(0))
+	if half { // four tiles ahead of the second, which is where the next block goes on
+		fn.Op("MOVQ", "CX", "R14")
+		fn.Op("SHLQ", Imm(7), "R14")
+	}
+	loop := fn.NewLabel("loop")
+	fn.Label(loop)
+	const unroll = 2
+	step := 16 * elem(half)
+	for u := range unroll {
+		fn.loadWide(half, Mem("SI", u*step), Z(1+u))
+		fn.loadWide(half, Mem("DX", u*step), Z(3+u))
+		fn.Op("VPERMT2PS", Z(3+u), Z(0), Z(1+u))
+		fn.Op("VMOVUPS", Z(1+u), Mem("DI", 64*u))
+	}
+	if half {
+		fn.Op("PREFETCHT1", MemIdx("DX", "R14", 1, 0))
+	}
+	fn.Op("ADDQ", Imm(unroll*step), "SI")
+	fn.Op("ADDQ", Imm(unroll*step), "DX")
+	fn.Op("ADDQ", Imm(unroll*64), "DI")
+	fn.Op("SUBQ", Imm(unroll), "CX")
+	fn.Op("JNZ", loop)
+	fn.Op("VZEROUPPER")
+	fn.Ret()
 }
 
 func emitGatherTile512(f *File, half bool) {
