@@ -73,6 +73,8 @@ type Engine struct {
 	plan    []portion     // owned by the loop, reused
 	refused []*sequence   // owned by the loop, reused
 	held    int           // cells promised to running sequences
+
+	prefixes prefixes // owned by the loop
 }
 
 // Open binds a file to its architecture, loads the weights onto the device and starts the engine. The file must stay
@@ -133,7 +135,7 @@ func prepare(m model.Model, o Options) (*Engine, error) {
 	}
 	e := &Engine{
 		options: o, model: m, selected: selected, device: device, programs: graph.NewCache[backend.Program](maxPrograms),
-		wake: make(chan struct{}, 1), done: make(chan struct{}),
+		wake: make(chan struct{}, 1), done: make(chan struct{}), prefixes: newPrefixes(),
 	}
 	if e.memory, err = e.fit(); err != nil {
 		return nil, errors.Join(err, device.Close())

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	_ "github.com/minfer-go/minfer/backend/cpu"
 	"github.com/minfer-go/minfer/gguf"
 	"github.com/minfer-go/minfer/quant"
 	"github.com/minfer-go/minfer/sample"
-	_ "github.com/minfer-go/minfer/backend/cpu"
 )
 
 // shared is the directory of reference data, beside the repository unless MINFER_SHARED says otherwise.

@@ -15,6 +15,7 @@ import (
 type sequence struct {
 	job      *Job
 	cells    *kv.Seq
+	tokens   []int32 // those in the cells
 	pending  []int32 // tokens to evaluate; the last one's logits give the next token
 	promised int     // cells that admission set aside
 	decoding bool    // the prompt is evaluated
@@ -92,9 +93,30 @@ func (e *Engine) admit() {
 			continue
 		}
 		s.cells, s.promised = e.arena.NewSeq(), need
+		s.tokens = make([]int32, 0, need)
+		e.reuse(s)
 		e.held += need
 		e.running = append(e.running, s)
 	}
+}
+
+// reuse shares the cells of an earlier sequence that begins as this one does. At least the prompt's last token is
+// evaluated, for its logits; with a Logits callback every token is.
+func (e *Engine) reuse(s *sequence) {
+	r := &s.job.request
+	if r.Logits != nil || r.Fresh {
+		return
+	}
+	from, n := e.prefixes.longest(r.Prompt, e.running, len(r.Prompt)-1)
+	if n == 0 {
+		return
+	}
+	if err := s.cells.SharePrefix(from, n); err != nil {
+		return // the prompt is evaluated instead
+	}
+	s.tokens = append(s.tokens, r.Prompt[:n]...)
+	s.pending = r.Prompt[n:]
+	s.stats.Cached = n
 }
 
 // need is the most cells that a request can use.
@@ -126,7 +148,12 @@ func (e *Engine) finish(s *sequence, r Reason, err error) {
 			break
 		}
 	}
-	s.cells.Free()
+	if r == ReasonFailure {
+		s.cells.Free()
+	} else {
+		s.cells.Truncate(len(s.tokens))
+		e.prefixes.keep(s.tokens, s.cells)
+	}
 	e.held -= s.promised
 	if s.decoding {
 		s.stats.Decode = time.Since(s.started)
@@ -219,6 +246,7 @@ func (e *Engine) compose() graph.Phase {
 // as refused.
 func (e *Engine) add(s *sequence, rows, outputs int) int {
 	at := s.cells.Len()
+	e.prefixes.release(e.arena, rows)
 	if s.refusal = s.cells.Append(rows); s.refusal != nil {
 		e.refused = append(e.refused, s)
 		return 0
@@ -242,6 +270,7 @@ func (e *Engine) add(s *sequence, rows, outputs int) int {
 // advance takes a sequence past its rows of the step: deliver logits, sample, and decide whether it goes on.
 func (e *Engine) advance(p portion, logits backend.Logits, row int) {
 	s, r := p.seq, &p.seq.job.request
+	s.tokens = append(s.tokens, s.pending[:p.rows]...)
 	s.pending = s.pending[p.rows:]
 	if r.Logits != nil && !s.decoding {
 		for i := range p.outputs {

@@ -17,6 +17,7 @@ type Request struct {
 	Mask      sample.Mask                     // constrains what may be sampled; nil for none. The engine calls it from its own goroutine
 	IsEnd     func(id int32) bool             // end-of-generation tokens; nil for none
 	Logits    func(pos int, logits []float32) // called with the logits of every position of the prompt, in order, from the engine's goroutine; nil for none
+	Fresh     bool                            // evaluate the whole prompt even where the cells hold its beginning
 	Chunk     int                             // most prompt tokens in one step; 0 for the engine's batch
 }
 
