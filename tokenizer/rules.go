@@ -66,6 +66,25 @@ var (
 		isolate(run(cN, 0)),
 		isolate(matchThreeDigits),
 	}
+	longcatStages = []stage{
+		isolate(wordRule{letters: cL, digits: 1, tail: newlines}.match),
+		isolate(afterBlank(widePunct...)),
+		isolate(runOf(cjkRanges...)),
+	}
+	youtuStages = []stage{
+		isolate(firstOf(
+			runOf(runeRange{0xAC00, 0xD7A3}, runeRange{0x3131, 0x318E}),
+			runOf(youtuPunct...),
+			runOf(runeRange{0x3105, 0x312F}),
+			runOf(runeRange{0x4E00, 0x9FA5}, runeRange{0x3040, 0x30FF}),
+		)),
+		isolate(caseRule{digits: 1, tail: linesPath}.match),
+	}
+	tinyAyaStages = []stage{
+		wordDigits,
+		isolate(caseRule{digits: 3, tail: linesPath}.match),
+	}
+	superBPEStages  = []stage{isolate(run(cN, 0)), threesFromRight}
 	exaoneMoEStages = []stage{isolate(matchExaoneMoE)}
 	jais2Stages     = []stage{jais2}
 )
@@ -73,6 +92,15 @@ var (
 // cjkRanges is the class [一-龥ࠀ-一가-퟿], whose second range runs from U+0800
 // as published.
 var cjkRanges = []runeRange{{0x0800, 0x9FA5}, {0xAC00, 0xD7FF}}
+
+// widePunct is the class [！-／：-～‘-‟　-。《》「」【】].
+var widePunct = []runeRange{{0xFF01, 0xFF0F}, {0xFF1A, 0xFF5E}, {0x2018, 0x201F}, {0x3000, 0x3002}, {0x300A, 0x300D}, {0x3010, 0x3011}}
+
+// youtuPunct is the class [！…“”‘’—：；，、-〿︰-﹏].
+var youtuPunct = []runeRange{
+	{0xFF01, 0xFF01}, {0x2026, 0x2026}, {0x201C, 0x201D}, {0x2018, 0x2019}, {0x2014, 0x2014}, {0xFF1A, 0xFF1B}, {0xFF0C, 0xFF0C},
+	{0x3001, 0x303F}, {0xFE30, 0xFE4F},
+}
 
 // isWidePunct is the class [!-/:-~！-／：-～‘-‟　-。], where : to ~ spans the ASCII
 // letters as published.
@@ -92,7 +120,7 @@ var rules = map[string]rule{
 	"qwen2":            {stages: qwen2Stages, nfc: true},
 	"deepseek-r1-qwen": {stages: qwen2Stages, nfc: true},
 	"qwen35":           {stages: qwen35Stages, nfc: true},
-	"megrez":           {stages: qwen2Stages, nfc: true},
+	"megrez":           {stages: qwen2Stages},
 	"kormo":            {stages: qwen2Stages},
 	"f2llmv2":          {stages: qwen2Stages, nfc: true},
 	"stablelm2":        {stages: qwen2Stages},
@@ -128,11 +156,16 @@ var rules = map[string]rule{
 	"tekken":     {stages: tekkenStages, ignoreMerges: true, addBOS: true},
 	"kimi-k2":    {stages: kimiStages},
 	"exaone-moe": {stages: exaoneMoEStages},
+	"youtu":      {stages: youtuStages, ignoreMerges: true},
+	"tiny_aya":   {stages: tinyAyaStages},
+	"cohere2moe": {stages: tinyAyaStages},
+	"longcat":    {stages: longcatStages},
+	"superbpe":   {stages: superBPEStages},
 
 	"gpt-2":           {stages: gpt2Stages},
 	"phi-2":           {stages: gpt2Stages},
-	"mpt":             {stages: gpt2Stages},
-	"olmo":            {stages: gpt2Stages},
+	"mpt":             {stages: gpt2Stages, nfc: true},
+	"olmo":            {stages: gpt2Stages, nfc: true},
 	"jais":            {stages: gpt2Stages},
 	"gigachat":        {stages: gpt2Stages},
 	"a.x-4.0":         {stages: gpt2Stages},
@@ -144,7 +177,7 @@ var rules = map[string]rule{
 	"smollm":     {stages: digitsStages, mayLack: smolLMLacks},
 	"starcoder":  {stages: digitsStages},
 	"refact":     {stages: digitsStages},
-	"command-r":  {stages: digitsStages},
+	"command-r":  {stages: digitsStages, nfc: true},
 	"codeshell":  {stages: digitsStages},
 	"exaone":     {stages: digitsStages},
 	"minerva-7b": {stages: digitsStages},

@@ -50,6 +50,33 @@ func runOf(ranges ...runeRange) matcher {
 	return func(s string) int { return skipRunes(s, 0, ok) }
 }
 
+// afterBlank makes a matcher of " ?[ranges]+".
+func afterBlank(ranges ...runeRange) matcher {
+	ok := func(r rune) bool { return in(ranges, r) }
+	return func(s string) int {
+		i := 0
+		if s[0] == ' ' {
+			i = 1
+		}
+		if end := skipRunes(s, i, ok); end > i {
+			return end
+		}
+		return 0
+	}
+}
+
+// firstOf makes a matcher of alternatives: the first that matches counts.
+func firstOf(matchers ...matcher) matcher {
+	return func(s string) int {
+		for _, m := range matchers {
+			if n := m(s); n > 0 {
+				return n
+			}
+		}
+		return 0
+	}
+}
+
 // afterSpace makes a matcher of \s?X+ where X is given by ok.
 func afterSpace(ok func(rune) bool) matcher {
 	return func(s string) int {

@@ -38,6 +38,13 @@ PATTERNS = {
                 r"[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*" + CONTRACTIONS + r"?|\p{N}{1,3}|" + PUNCT + r"[\r\n]*|" + SPACES],
     "exaone-moe": [CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}|" + PUNCT
                    + r"[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+"],
+    "youtu": ["[가-힣\u3131-\u318e]+|[！…“”‘’—：；，、-\u303f\ufe30-\ufe4f]+|[\u3105-\u312f]+|[一-龥\u3040-ゟ゠-ヿ]+",
+              O200K % (CONTRACTIONS + "?", CONTRACTIONS + "?") + r"|\p{N}|" + PUNCT + r"[\r\n/]*|" + SPACES],
+    "tiny_aya": [r"\d{1,3}(?=(?:\d{3})*\b)",
+                 O200K % (CONTRACTIONS + "?", CONTRACTIONS + "?") + r"|\p{N}{1,3}|" + PUNCT + r"[\r\n/]*|" + SPACES],
+    "longcat": [CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|" + PUNCT + r"[\r\n]*|" + SPACES,
+                " ?[！-／：-～‘-‟\u3000-。《》「」【】]+", "[一-龥\u0800-一가-\ud7ff]+"],
+    "superbpe": [r"\p{N}+", r"(?=(\d{3})+(?!\d))"],
     "deepseek-v3": [r"\p{N}{1,3}", "[一-龥\u3040-ゟ゠-ヿ]+",
                     r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|"
                     + SPACES],
@@ -51,6 +58,7 @@ PATTERNS = {
 }
 # Set intersection is V1 syntax in Python, and possessive quantifiers match alike; $ must not match before a last \n.
 PYTHON = {"kimi-k2": regex.V1}
+ALONE = {"tiny_aya"}  # Python has another \w
 
 
 def hugging_face(patterns):
@@ -69,9 +77,8 @@ def python(patterns, flags):
             for piece in pieces:
                 at = 0
                 for m in rx.finditer(piece):
-                    if m.end() == m.start(): continue
                     if m.start() > at: out.append(piece[at:m.start()])
-                    out.append(m.group()); at = m.end()
+                    out.append(m.group()) if m.group() else None; at = m.end()
                 if at < len(piece): out.append(piece[at:])
             pieces = out
         return [len(p.encode()) for p in pieces]
@@ -114,7 +121,7 @@ def text(r):
 
 
 def main():
-    out, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 380
+    out, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 330
     r = random.Random(20240607)
     hf = {n: hugging_face(p) for n, p in PATTERNS.items()}
     py = {n: python(p, PYTHON.get(n, 0)) for n, p in PATTERNS.items()}
@@ -123,7 +130,7 @@ def main():
         s = text(r)
         if not s: continue
         got = {n: hf[n](s) for n in PATTERNS}
-        differ = [n for n in PATTERNS if py[n](s) != got[n]]
+        differ = [n for n in PATTERNS if n not in ALONE and py[n](s) != got[n]]
         for n in differ:
             dropped[n] += 1
             if dropped[n] <= 3: print("differ", n, repr(s), py[n](s), got[n], file=sys.stderr)
