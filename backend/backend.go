@@ -10,6 +10,7 @@ package backend
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/minfer-go/minfer/graph"
 	"github.com/minfer-go/minfer/quant"
@@ -83,6 +84,8 @@ type CellTurn struct{ Cell, Len, Delta int }
 type Device interface {
 	// Info is a line for people: kernels and threads.
 	Info() string
+	// OpTimes is where the time of all runs so far went, the largest first; nil unless MINFER_OP_TIMING is set.
+	OpTimes() []OpTime
 	// Load takes the weights that graphs will name. It reads each tensor once and reports the first that it cannot keep.
 	Load(ctx context.Context, weights []graph.Weight, src WeightSource) error
 	// WeightBytes is what Load would keep of the weights, without reading them.
@@ -128,4 +131,11 @@ type SeqRun struct {
 	Row, Rows int
 	// Cells is the cell of every position of the sequence up to that of its last row. The batch only reads it.
 	Cells []int32
+}
+
+// An OpTime is the time of one kind of step.
+type OpTime struct {
+	Op    string // the kind of node, or of the nodes that run as one, joined by "+"
+	Calls int
+	Time  time.Duration
 }

@@ -2,9 +2,11 @@ package cpu
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/minfer-go/minfer/backend"
 	"github.com/minfer-go/minfer/graph"
+	"github.com/minfer-go/minfer/internal/team"
 )
 
 // A compiler turns nodes into steps in order. Row-wise nodes join the open region while it admits them; any other step
@@ -16,6 +18,7 @@ type compiler struct {
 	p    *Program
 
 	region *rowStep
+	op     string // kind of the node being compiled, for timings
 	acts   [actsKinds]actsSlot
 }
 
@@ -42,6 +45,9 @@ func (d *Device) Compile(g *graph.Graph, plan *graph.Plan, kv backend.KV) (backe
 	}
 	for _, v := range g.Outputs {
 		c.p.logits = c.view(v)
+	}
+	if d.timing != nil {
+		c.p.steps = d.timing.interleave(c.p.steps, c.p.labels)
 	}
 	return c.p, nil
 }
@@ -73,15 +79,33 @@ func (c *compiler) rows(n int, f func(row int), views ...view) {
 	if !c.region.admits(n, views) {
 		per := max(1, n/(rowTasksPerWorker*c.d.team.Size()))
 		c.region = &rowStep{rows: n, per: per}
-		c.p.steps = append(c.p.steps, c.region)
+		c.emit(c.region, "")
 	}
+	c.label(c.op)
 	c.region.chain = append(c.region.chain, f)
 	c.region.touched = append(c.region.touched, views...)
+}
+
+// emit appends a step that carries a label in timings.
+func (c *compiler) emit(s team.Step, label string) {
+	c.p.steps = append(c.p.steps, s)
+	c.p.labels = append(c.p.labels, label)
+}
+
+// label adds an op to the label of the last step.
+func (c *compiler) label(op string) {
+	have := &c.p.labels[len(c.p.labels)-1]
+	if *have == "" {
+		*have = op
+	} else if *have != op && !strings.HasSuffix(*have, "+"+op) {
+		*have += "+" + op
+	}
 }
 
 // node compiles one live node.
 func (c *compiler) node(i int) error {
 	n := &c.g.Nodes[i]
+	c.op = n.Op.Kind()
 	in := make([]view, len(n.In))
 	for k, v := range n.In {
 		if c.g.Tensor(v).Type == graph.F32 {

@@ -134,7 +134,7 @@ func (c *compiler) attention(op graph.Attention, q, out view) error {
 	}
 	c.d.share(s, q.n, cells, c.p)
 	c.flush()
-	c.p.steps = append(c.p.steps, s)
+	c.emit(s, c.op)
 	return nil
 }
 

@@ -136,6 +136,14 @@ type actsSlot struct {
 	plain []float32
 }
 
+// rowsAs is rows under another name in timings.
+func (c *compiler) rowsAs(op string, n int, f func(row int), views ...view) {
+	outer := c.op
+	c.op = op
+	c.rows(n, f, views...)
+	c.op = outer
+}
+
 // input makes the activations of a kind hold a value, as row work unless they do already.
 func (c *compiler) input(v graph.Value, x view, kind int) *actsSlot {
 	slot := &c.acts[kind]
@@ -146,13 +154,13 @@ func (c *compiler) input(v graph.Value, x view, kind int) *actsSlot {
 	if kind == actsPlain {
 		slot.plain = floats(slot.mem)[:x.n*x.d]
 		plain := slot.plain
-		c.rows(x.n, func(r int) { copy(plain[r*x.d:(r+1)*x.d], x.row(r)) }, x)
+		c.rowsAs("quantize", x.n, func(r int) { copy(plain[r*x.d:(r+1)*x.d], x.row(r)) }, x)
 		return slot
 	}
 	mat := &c.d.kernels.Mat
 	acts := mat.Acts(slot.mem[:mat.ActsBytes(simd.ActsKind(kind), x.d, x.n)], simd.ActsKind(kind), x.d, x.n)
 	slot.acts = &acts
-	c.rows(x.n, func(r int) { mat.SetRow(&acts, r, x.row(r)) }, x)
+	c.rowsAs("quantize", x.n, func(r int) { mat.SetRow(&acts, r, x.row(r)) }, x)
 	return slot
 }
 
@@ -183,7 +191,7 @@ func (c *compiler) matmul(v graph.Value, x view, ws []graph.Weight, out []view) 
 			p.tasks = (p.panels + s.chunk - 1) / s.chunk
 			s.tasks += p.tasks
 		}
-		c.p.steps = append(c.p.steps, s)
+		c.emit(s, c.op)
 	}
 	return nil
 }
@@ -251,7 +259,7 @@ func (c *compiler) gateUp(v graph.Value, x view, op graph.GateUp, out view) erro
 	if err := c.d.team.EnsureScratch(s.chunk * perPanel); err != nil {
 		return fmt.Errorf("%w: %w", backend.ErrRun, err)
 	}
-	c.p.steps = append(c.p.steps, s)
+	c.emit(s, c.op)
 	return nil
 }
 

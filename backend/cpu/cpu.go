@@ -7,6 +7,7 @@ package cpu
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/minfer-go/minfer/backend"
 	"github.com/minfer-go/minfer/graph"
@@ -88,6 +89,9 @@ func (Backend) Open(o backend.Options) (backend.Device, error) {
 	d := &Device{
 		options: o, kernels: simd.Best(), team: team.New(o.Threads),
 		matrices: map[string]*simd.Weight{}, vectors: map[string][]float32{}, ropes: map[graph.Rope]*ropeTable{},
+	}
+	if os.Getenv("MINFER_OP_TIMING") != "" {
+		d.timing = newTiming()
 	}
 	return d, nil
 }

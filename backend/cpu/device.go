@@ -23,6 +23,7 @@ type Device struct {
 	pool     []float32 // activations of all programs, one at a time; grows to the largest plan
 	scratch  []byte    // inputs of products, in the form that kernels read, of the largest program
 	attn     attnMemory
+	timing   *timing // nil unless MINFER_OP_TIMING is set
 }
 
 // Info names the kernels and the threads.

@@ -14,6 +14,7 @@ type Program struct {
 	params  graph.Params
 	kv      *kvMemory
 	steps   []team.Step
+	labels  []string     // of each step before clocks were put between them
 	ropes   []*ropeTable // whose tables must cover a step's positions
 	vocab   int          // rows of the embedding table: the bound of token ids
 	logits  view

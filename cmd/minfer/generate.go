@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/minfer-go/minfer"
+	"github.com/minfer-go/minfer/backend"
 	"github.com/minfer-go/minfer/engine"
 	"github.com/minfer-go/minfer/graph"
 	"github.com/minfer-go/minfer/hub"
@@ -119,7 +120,24 @@ func answer(cmd *cobra.Command, m *minfer.Model, prompt string, s minfer.Setting
 	}
 	fmt.Fprintln(cmd.OutOrStdout())
 	printTimes(cmd.ErrOrStderr(), g.Stats(), time.Since(start))
+	printOpTimes(cmd.ErrOrStderr(), m.Engine().OpTimes())
 	return g.Err()
+}
+
+// printOpTimes prints the table of MINFER_OP_TIMING, if there is one.
+func printOpTimes(w io.Writer, times []backend.OpTime) {
+	var all time.Duration
+	for _, t := range times {
+		all += t.Time
+	}
+	if all == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%10s %6s %9s %10s  %s\n", "ms", "%", "calls", "µs/call", "op")
+	for _, t := range times {
+		fmt.Fprintf(w, "%10.2f %6.2f %9d %10.2f  %s\n", ms(t.Time), 100*float64(t.Time)/float64(all), t.Calls,
+			1000*ms(t.Time)/float64(max(t.Calls, 1)), t.Op)
+	}
 }
 
 // printTimes prints the timing lines. Generated counts decode steps alone, as llama-bench does; the first token comes
