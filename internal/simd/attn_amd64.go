@@ -93,13 +93,15 @@ func (asm *attnASM) load(s *AttnScratch, job *AttnJob, at, from, to, nq int) {
 	if !convert && b.locateTiles(from, to) {
 		return
 	}
+	b.check(cells[from:])
 	b.k = s.k
 	for p := from - from%KVTile; p < to; p += KVTile {
 		asm.gatherTile(s, p, max(from, p), min(to, p+KVTile))
 	}
 }
 
-// locateTiles finds the block's tiles of keys in the layer; it fails if some are not tiles there.
+// locateTiles finds the block's tiles of keys in the layer; it fails if some are not tiles there. The kernels take
+// addresses, so that cells outside of the layer must be caught here (tiles) or in check (all else).
 func (b *attnView) locateTiles(from, to int) bool {
 	for t := range blockTiles {
 		lo, hi := max(t*KVTile, from), min((t+1)*KVTile, to)
@@ -108,17 +110,26 @@ func (b *attnView) locateTiles(from, to int) bool {
 			continue
 		}
 		base := b.cells[lo] - int32(lo%KVTile)
-		if base%KVTile != 0 || base < 0 {
+		differ, want := base%KVTile, b.cells[lo]
+		for _, c := range b.cells[lo:hi] {
+			differ |= c ^ want
+			want++
+		}
+		if differ != 0 {
 			return false
 		}
-		for p := lo + 1; p < hi; p++ {
-			if b.cells[p] != base+int32(p%KVTile) {
-				return false
-			}
-		}
 		b.tiles[t] = int(base) * b.hd * b.size()
+		_ = b.layerV[b.tiles[t]:][:KVTile*b.hd*b.size()]
 	}
 	return true
+}
+
+// check panics on a cell outside of the layer.
+func (b *attnView) check(cells []int32) {
+	n := b.hd * b.size()
+	for _, c := range cells {
+		_ = b.layerV[int(c)*n:][:n]
+	}
 }
 
 // size is the size in bytes of a stored element.
@@ -218,9 +229,7 @@ func (asm *attnASM) blockValues(acc, alpha, p []float32, b *attnView, n, lo, hi 
 		asm.values(&acc[0], &alpha[0], &p[lo], floatBytes(b.v), &identity[lo], n, hi-lo, b.hd)
 		return
 	}
-	for _, c := range b.cells[lo:hi] {
-		_ = b.layerV[int(c)*b.hd*b.size()]
-	}
+	_ = b.cells[lo:hi]
 	if b.half {
 		asm.valuesHalf(&acc[0], &alpha[0], &p[lo], &b.layerV[0], &b.cells[lo], n, hi-lo, b.hd)
 	} else {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 )
 
@@ -115,9 +116,14 @@ func (c *attnCase) job(q []float32, kvHead, heads int, first, limit []int32) *At
 	}
 }
 
-func attend(s *Set, job *AttnJob) []float32 {
+func attend(t testing.TB, s *Set, job *AttnJob) []float32 {
+	t.Helper()
 	hd := job.KV.HeadDim
-	out := make([]float32, job.Rows*job.Heads*hd)
+	g := *job
+	g.Q = guarded(t, job.Q[:(job.Rows-1)*job.QStride+job.Heads*hd])
+	g.Cells = guarded(t, job.Cells[:slices.Max(job.Limit)])
+	job = &g
+	out := guarded(t, make([]float32, job.Rows*job.Heads*hd))
 	s.Attend(out, job.Heads*hd, job, NewAttnScratch(job.Rows*job.Heads, hd))
 	return out
 }
@@ -152,7 +158,7 @@ func TestAttendMatchesFloat64(t *testing.T) {
 			c := newAttnCase(t, s, sh.typ, sh.kvHeads, sh.headDim, sh.cells, place(r, sh.how, sh.positions, sh.cells),
 				randomRows(r, sh.positions, width), randomRows(r, sh.positions, width))
 			for _, rows := range []int{1, 2, 19, sh.positions} {
-				rows = min(rows, sh.positions, 40)
+				rows = min(rows, sh.positions, 24, 2+1500/sh.positions)
 				limit := make([]int32, rows)
 				for i := range limit {
 					limit[i] = int32(sh.positions - rows + i + 1)
@@ -160,7 +166,7 @@ func TestAttendMatchesFloat64(t *testing.T) {
 				q := f32s(rows*sh.heads*width, r)
 				for head := range sh.kvHeads {
 					job := c.job(q, head, sh.heads, nil, limit)
-					got := attend(s, job)
+					got := attend(t, s, job)
 					for i := range rows * sh.heads {
 						row, h := i/sh.heads, i%sh.heads
 						qi := job.Q[row*job.QStride+h*sh.headDim:][:sh.headDim]
@@ -185,10 +191,10 @@ func TestAttendOneBits(t *testing.T) {
 		for _, sh := range []struct {
 			typ                       KVType
 			kvHeads, heads, hd, count int
-		}{{KVF16, 2, 7, 64, 1100}, {KVF32, 1, 1, 64, 200}, {KVF16, 1, 2, 128, 600}, {KVF32, 1, 3, 80, 90}, {KVF16, 1, 1, 24, 70}} {
+		}{{KVF16, 2, 7, 64, 1100}, {KVF32, 1, 1, 64, 200}, {KVF16, 1, 2, 128, 530}, {KVF32, 1, 3, 80, 90}, {KVF16, 1, 1, 24, 70}} {
 			width, cells := sh.kvHeads*sh.hd, sh.count+200
 			k, v := randomRows(r, sh.count, width), randomRows(r, sh.count, width)
-			rows := 40
+			rows := 4 + 1500/sh.count
 			q := f32s(rows*sh.heads*width, r)
 			limit, first := make([]int32, rows), make([]int32, rows)
 			for i := range limit {
@@ -208,14 +214,14 @@ func TestAttendOneBits(t *testing.T) {
 							f = first[row : row+1]
 						}
 						job := base.job(q[row*sh.heads*width:], head, sh.heads, f, limit[row:row+1])
-						want[head] = append(want[head], attend(s, job)...)
+						want[head] = append(want[head], attend(t, s, job)...)
 					}
 				}
 				for _, how := range []string{"aligned", "shifted", "spans", "random"} {
 					c := newAttnCase(t, s, sh.typ, sh.kvHeads, sh.hd, cells, place(r, how, sh.count, cells), k, v)
 					for head := range sh.kvHeads {
 						name := fmt.Sprintf("%+v %s head %d first %v", sh, how, head, first != nil)
-						wantBits(t, name, attend(s, c.job(q, head, sh.heads, first, limit)), want[head])
+						wantBits(t, name, attend(t, s, c.job(q, head, sh.heads, first, limit)), want[head])
 						a, n := r.IntN(rows), r.IntN(9)+1
 						n = min(n, rows-a)
 						var f []int32
@@ -224,7 +230,7 @@ func TestAttendOneBits(t *testing.T) {
 						}
 						sub := c.job(q[a*sh.heads*width:], head, sh.heads, f, limit[a:a+n])
 						part := want[head][a*sh.heads*sh.hd : (a+n)*sh.heads*sh.hd]
-						wantBits(t, name+" some rows", attend(s, sub), part)
+						wantBits(t, name+" some rows", attend(t, s, sub), part)
 						wantBits(t, name+" by chunk", attendByChunk(s, sub, r), part)
 					}
 				}
@@ -259,14 +265,14 @@ func TestAttendNeighboursNaN(t *testing.T) {
 		}
 		at := place(r, "aligned", n, n)
 		c := newAttnCase(t, s, KVF32, 1, hd, n, at, k, v)
-		want := attend(s, c.job(q, 0, heads, nil, limit))
+		want := attend(t, s, c.job(q, 0, heads, nil, limit))
 		nan := make([]float32, hd)
 		for i := range nan {
 			nan[i] = float32(math.NaN())
 		}
 		const bad = 37
 		s.StoreKV(&c.layer, int(at[bad]), nan, nan)
-		got := attend(s, c.job(q, 0, heads, nil, limit))
+		got := attend(t, s, c.job(q, 0, heads, nil, limit))
 		wantBits(t, "rows before", got[:bad*heads*hd], want[:bad*heads*hd])
 		for i := bad * heads * hd; i < len(got); i++ {
 			if got[i] == got[i] {
@@ -298,7 +304,7 @@ func TestAttendExtremes(t *testing.T) {
 			q := make([]float32, hd)
 			q[3] = 1
 			c := newAttnCase(t, s, KVF32, 1, hd, n, place(r, "aligned", n, n), k, v)
-			got := attend(s, c.job(q, 0, 1, nil, []int32{n}))
+			got := attend(t, s, c.job(q, 0, 1, nil, []int32{n}))
 			for d, w := range c.naive(q, 0, 0, n, c.job(q, 0, 1, nil, []int32{n}).Scale) {
 				if !(math.Abs(float64(got[d])-w) < 3e-6) {
 					t.Errorf("%s: element %d is %g, want %g", name, d, got[d], w)
@@ -307,7 +313,7 @@ func TestAttendExtremes(t *testing.T) {
 		}
 		// A row without positions is zero; so is one whose scores are all -Inf.
 		c := newAttnCase(t, s, KVF32, 1, hd, n, place(r, "aligned", n, n), v, v)
-		got := attend(s, c.job(f32s(2*hd, r), 0, 1, []int32{5, 0}, []int32{5, 7}))
+		got := attend(t, s, c.job(f32s(2*hd, r), 0, 1, []int32{5, 0}, []int32{5, 7}))
 		if slices.ContainsFunc(got[:hd], func(x float32) bool { return x != 0 }) {
 			t.Errorf("a row without positions gives %v", got[:hd])
 		}
@@ -365,6 +371,34 @@ func TestKVStore(t *testing.T) {
 	})
 }
 
+// TestKVStoreConcurrent stores the cells of one tile from several goroutines; the race detector watches.
+func TestKVStoreConcurrent(t *testing.T) {
+	s := Best()
+	r := rand.New(rand.NewPCG(8, 8))
+	const heads, hd, cells = 2, 64, KVTile
+	rows := randomRows(r, 2*cells, heads*hd)
+	kb, vb := KVLayerBytes(KVF16, heads, hd, cells)
+	l := KVLayer{Type: KVF16, KVHeads: heads, HeadDim: hd, Cells: cells, K: make([]byte, kb), V: make([]byte, vb)}
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for c := w; c < cells; c += 4 {
+				s.StoreKV(&l, c, rows[c], rows[cells+c])
+			}
+		})
+	}
+	wg.Wait()
+	k, v := make([]float32, heads*hd), make([]float32, heads*hd)
+	for c := range cells {
+		s.LoadKV(&l, c, k, v)
+		for i := range k {
+			if k[i] != f16ToF32(f32ToF16(rows[c][i])) || v[i] != f16ToF32(f32ToF16(rows[cells+c][i])) {
+				t.Fatalf("cell %d element %d is %g, %g", c, i, k[i], v[i])
+			}
+		}
+	}
+}
+
 func TestAttendAllocs(t *testing.T) {
 	eachSet(t, func(t *testing.T, s *Set) {
 		r := rand.New(rand.NewPCG(6, 6))
@@ -401,6 +435,6 @@ func TestFusedSetsAgree(t *testing.T) {
 			randomRows(r, sh.positions, width), randomRows(r, sh.positions, width))
 		limit := []int32{int32(sh.positions), int32(sh.positions+1) / 2}
 		job := c.job(f32s(2*sh.heads*width, r), 0, sh.heads, nil, limit)
-		wantBits(t, fmt.Sprint(sh), attend(narrow, job), attend(wide, job))
+		wantBits(t, fmt.Sprint(sh), attend(t, narrow, job), attend(t, wide, job))
 	}
 }
