@@ -93,6 +93,8 @@ type Device interface {
 	// KVBytes is what NewKV would take.
 	KVBytes(KVSpec) (int, error)
 	NewKV(KVSpec) (KV, error)
+	// Stream reads all loaded matrices once and does nothing else with them: the most that a step can hope for.
+	Stream() (bytes int, took time.Duration, err error)
 	// Compile makes a program of an assigned, fused and planned graph whose nodes are all this device's.
 	Compile(g *graph.Graph, plan *graph.Plan, kv KV) (Program, error)
 	Close() error

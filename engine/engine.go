@@ -329,7 +329,3 @@ func (e *Engine) nudge() {
 	default:
 	}
 }
-
-// OpTimes is where the time of all steps so far went; nil unless MINFER_OP_TIMING is set. It must not be called while
-// requests run.
-func (e *Engine) OpTimes() []backend.OpTime { return e.device.OpTimes() }

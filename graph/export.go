@@ -102,7 +102,7 @@ func (e Exported) WriteDOT(w io.Writer) error {
 // detail is a short text of what distinguishes a node: its weights' types.
 func detail(op Op) string {
 	var parts []string
-	for _, w := range weightsOf(op) {
+	for _, w := range WeightsOf(op) {
 		parts = append(parts, w.Type.String())
 	}
 	return strings.Join(parts, "+")

@@ -113,7 +113,7 @@ func (g *Graph) Weights() []Weight {
 		if g.Nodes[i].Dead {
 			continue
 		}
-		for _, w := range weightsOf(g.Nodes[i].Op) {
+		for _, w := range WeightsOf(g.Nodes[i].Op) {
 			if !seen[w.Name] {
 				seen[w.Name] = true
 				all = append(all, w)

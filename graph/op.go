@@ -204,8 +204,8 @@ func AllOps() []Op {
 	}
 }
 
-// weightsOf lists the weights that an op reads, absent ones left out.
-func weightsOf(op Op) []Weight {
+// WeightsOf lists the weights that an op reads, absent ones left out.
+func WeightsOf(op Op) []Weight {
 	var all []Weight
 	switch o := op.(type) {
 	case Embed:

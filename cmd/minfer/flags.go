@@ -24,10 +24,14 @@ type engineFlags struct {
 func (e *engineFlags) register(f *pflag.FlagSet) {
 	f.IntVar(&e.context, "n-ctx", 0, fmt.Sprintf("tokens that prompt and reply share (default %d, at most the model's own context)", engine.DefaultContext))
 	f.IntVar(&e.batch, "n-batch", 0, fmt.Sprintf("most prompt tokens in one step (default %d)", engine.DefaultBatch))
-	f.IntVarP(&e.threads, "threads", "t", 0, "CPU worker threads (default: one per physical core that may be used)")
 	f.StringSliceVar(&e.backends, "backend", nil, "`NAME`s of backends that may take part; also MINFER_BACKENDS")
 	f.StringVar(&e.cacheType, "cache-type", "", "KV cell `TYPE`: f16 or f32; also MINFER_CACHE_TYPE (default f16)")
 	f.IntVar(&e.budget, "mem-budget", 0, "refuse a model that needs more than this many `MiB`; 0 for no limit")
+}
+
+// registerThreads adds the flag of commands that run with one number of threads.
+func (e *engineFlags) registerThreads(f *pflag.FlagSet) {
+	f.IntVarP(&e.threads, "threads", "t", 0, "CPU worker threads (default: one per physical core that may be used)")
 }
 
 // options resolves flags and environment; a flag wins over its variable.

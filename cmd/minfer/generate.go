@@ -82,6 +82,7 @@ built into this program. Without PROMPT the prompt is read from standard input.`
 	}
 	flags := cmd.Flags()
 	engineOf.register(flags)
+	engineOf.registerThreads(flags)
 	sampling.register(flags)
 	flags.BoolVar(&raw, "no-template", false, "send the prompt as it is; control tokens in it are recognised")
 	flags.BoolVar(&meta, "meta", false, "print the file's metadata and tensors before answering")

@@ -86,6 +86,7 @@ position by position.`,
 	}
 	flags := cmd.Flags()
 	engineOf.register(flags)
+	engineOf.registerThreads(flags)
 	flags.StringVar(&tokensFile, "tokens", "", "`FILE` with token ids separated by white space")
 	flags.StringVar(&outFile, "out", "", "`FILE` that the logits go to")
 	flags.IntVar(&chunk, "chunk", 0, "feed the prompt this many tokens at a time (default: --n-batch)")

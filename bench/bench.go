@@ -1,0 +1,237 @@
+// Package bench measures how fast a model runs: prompt evaluation (pp), generation (tg) and both together, each from an
+// empty context or after a given depth, through the engine that serves requests.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/minfer-go/minfer/backend"
+	"github.com/minfer-go/minfer/engine"
+	"github.com/minfer-go/minfer/gguf"
+	"github.com/minfer-go/minfer/graph"
+	"github.com/minfer-go/minfer/sample"
+)
+
+// ErrConfig says that a benchmark cannot be run as asked.
+var ErrConfig = errors.New("bench: bad configuration")
+
+// Limits of a Config.
+const (
+	MaxTokens = 1 << 20
+	MaxReps   = 1 << 12
+)
+
+// A Config says what to measure.
+type Config struct {
+	Prompts   []int    // pp tests: prompt tokens each
+	Generates []int    // tg tests: generated tokens each
+	Combined  [][2]int // prompt and generated tokens of tests that time both
+	Depths    []int    // tokens in the context before each test
+	Reps      int      // timed repetitions, after one that is not
+	Context   int      // KV cells; grown to what the tests need
+	Engine    engine.Options
+}
+
+// A Test is one row of results.
+type Test struct {
+	Prompt, Generate, Depth int
+	Rates                   []float64 // tokens per second of each repetition
+	Bytes                   int       // bytes of weights and cells that one generated token reads; 0 for prompts
+}
+
+// Name is the test's short name as llama-bench writes it, such as "pp512" or "tg64 @ d2048".
+func (t Test) Name() string {
+	name := ""
+	switch {
+	case t.Generate == 0:
+		name = fmt.Sprintf("pp%d", t.Prompt)
+	case t.Prompt == 0:
+		name = fmt.Sprintf("tg%d", t.Generate)
+	default:
+		name = fmt.Sprintf("pp%d+tg%d", t.Prompt, t.Generate)
+	}
+	if t.Depth > 0 {
+		name += fmt.Sprintf(" @ d%d", t.Depth)
+	}
+	return name
+}
+
+// Mean is the mean rate and its standard deviation.
+func (t Test) Mean() (mean, stddev float64) {
+	for _, r := range t.Rates {
+		mean += r / float64(len(t.Rates))
+	}
+	for _, r := range t.Rates {
+		stddev += (r - mean) * (r - mean)
+	}
+	return mean, math.Sqrt(stddev / float64(max(1, len(t.Rates)-1)))
+}
+
+// A Result is what one model gave.
+type Result struct {
+	Model      string
+	Parameters int
+	FileBytes  int
+	Info       string        // device
+	Threads    int           //
+	Load       time.Duration // opening the file to a ready engine
+	Memory     graph.Memory
+	Resident   int     // peak resident bytes of the process so far, 0 where unknown
+	Stream     float64 // bytes per second at which the device reads the model's weights and does nothing else
+	Tests      []Test
+	OpTimes    []backend.OpTime
+}
+
+// Run measures one model. The file stays open.
+func Run(ctx context.Context, f *gguf.File, c Config) (Result, error) {
+	need, err := c.check()
+	if err != nil {
+		return Result{}, err
+	}
+	r := Result{Model: f.Name()}
+	for _, t := range f.Tensors() {
+		r.Parameters += t.Elements()
+		r.FileBytes += t.Size()
+	}
+	o := c.Engine
+	o.Context = max(c.Context, need)
+	start := time.Now()
+	e, err := engine.Open(ctx, f, o)
+	if err != nil {
+		return Result{}, err
+	}
+	r.Load = time.Since(start)
+	if e.Context() < need {
+		return Result{}, errors.Join(fmt.Errorf("%w: tests need %d tokens of context, %s has %d", ErrConfig, need, f.Name(), e.Context()), e.Close())
+	}
+	r.Info, r.Memory = e.Info(), e.Memory()
+	if r.Stream, err = e.Stream(); err != nil {
+		return Result{}, errors.Join(err, e.Close())
+	}
+	run := runner{e: e, vocab: e.Model().Config().Vocab}
+	for _, depth := range c.Depths {
+		for _, t := range c.tests(depth) {
+			if t.Rates, err = run.test(ctx, t, c.Reps); err != nil {
+				return Result{}, errors.Join(err, e.Close())
+			}
+			if t.Generate > 0 {
+				if t.Bytes, err = e.StepBytes(depth + t.Prompt + t.Generate/2); err != nil {
+					return Result{}, errors.Join(err, e.Close())
+				}
+			}
+			r.Tests = append(r.Tests, t)
+		}
+	}
+	r.Resident, r.OpTimes = peakResident(), e.OpTimes()
+	return r, e.Close()
+}
+
+// check validates and returns the context that the tests need.
+func (c *Config) check() (need int, err error) {
+	if c.Reps < 1 || c.Reps > MaxReps {
+		return 0, fmt.Errorf("%w: %d repetitions, must lie in [1, %d]", ErrConfig, c.Reps, MaxReps)
+	}
+	for _, d := range c.Depths {
+		for _, t := range c.tests(d) {
+			for _, n := range []int{t.Prompt, t.Generate, t.Depth} {
+				if n < 0 || n > MaxTokens {
+					return 0, fmt.Errorf("%w: test %s: %d tokens, must lie in [0, %d]", ErrConfig, t.Name(), n, MaxTokens)
+				}
+			}
+			need = max(need, t.Prompt+t.Generate+t.Depth+16)
+		}
+	}
+	if need == 0 {
+		return 0, fmt.Errorf("%w: nothing to measure", ErrConfig)
+	}
+	return need, nil
+}
+
+// tests lists the tests of a depth.
+func (c *Config) tests(depth int) []Test {
+	var ts []Test
+	for _, p := range c.Prompts {
+		if p != 0 {
+			ts = append(ts, Test{Prompt: p, Depth: depth})
+		}
+	}
+	for _, n := range c.Generates {
+		if n != 0 {
+			ts = append(ts, Test{Generate: n, Depth: depth})
+		}
+	}
+	for _, pg := range c.Combined {
+		ts = append(ts, Test{Prompt: pg[0], Generate: pg[1], Depth: depth})
+	}
+	return ts
+}
+
+// A runner drives an engine through tests.
+type runner struct {
+	e     *engine.Engine
+	vocab int
+	count int // requests so far: makes prompts differ
+}
+
+// test returns the rate of each repetition; the first, untimed one warms up.
+func (r *runner) test(ctx context.Context, t Test, reps int) ([]float64, error) {
+	context := r.tokens(t.Depth, 0)
+	if t.Depth > 0 {
+		if _, err := r.request(ctx, context, 0, true); err != nil {
+			return nil, err
+		}
+	}
+	var rates []float64
+	for i := range reps + 1 {
+		r.count++
+		prompt := append(append([]int32{}, context...), r.tokens(max(t.Prompt, 1), r.count)...)
+		generate := t.Generate
+		if generate > 0 {
+			generate++ // the first token belongs to the prompt's last step
+		}
+		s, err := r.request(ctx, prompt, generate, t.Depth == 0)
+		if err != nil {
+			return nil, err
+		}
+		if s.Cached != t.Depth {
+			return nil, fmt.Errorf("%w: %s found %d of %d context tokens in the cells", ErrConfig, t.Name(), s.Cached, t.Depth)
+		}
+		took := time.Duration(0)
+		if t.Prompt > 0 {
+			took += s.Prefill
+		}
+		if t.Generate > 0 {
+			took += s.Decode
+		}
+		if i > 0 {
+			rates = append(rates, float64(t.Prompt+t.Generate)/took.Seconds())
+		}
+	}
+	return rates, nil
+}
+
+// tokens is a prompt of n ids spread over the vocabulary; its first id depends on salt.
+func (r *runner) tokens(n, salt int) []int32 {
+	ids := make([]int32, n)
+	for i := range ids {
+		ids[i] = int32((i*7919 + 13 + salt*31) % min(r.vocab, 30000))
+	}
+	return ids
+}
+
+func (r *runner) request(ctx context.Context, prompt []int32, generate int, fresh bool) (engine.Stats, error) {
+	c := sample.Neutral()
+	c.Temperature = 0
+	j, err := r.e.Submit(ctx, engine.Request{Prompt: prompt, MaxTokens: generate, Sampling: c, Fresh: fresh})
+	if err != nil {
+		return engine.Stats{}, err
+	}
+	for _, more := j.Next(); more; _, more = j.Next() { //nolint:revive // only the time counts
+	}
+	_, s, err := j.Result()
+	return s, err
+}

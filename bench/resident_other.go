@@ -1,0 +1,6 @@
+//go:build !unix
+
+package bench
+
+// peakResident is unknown here.
+func peakResident() int { return 0 }

@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"github.com/minfer-go/minfer/backend"
+	"github.com/minfer-go/minfer/graph"
+	"github.com/minfer-go/minfer/quant"
+)
+
+// OpTimes is where the time of all steps so far went; nil unless MINFER_OP_TIMING is set. It must not be called while
+// requests run.
+func (e *Engine) OpTimes() []backend.OpTime { return e.device.OpTimes() }
+
+// streamReps is how often Stream reads the weights; the fastest counts.
+const streamReps = 5
+
+// Stream is the rate, in bytes per second, at which the device can read the model's weights and do nothing else: what
+// generation is bounded by. It must not be called while requests run.
+func (e *Engine) Stream() (float64, error) {
+	best := 0.0
+	for range streamReps {
+		bytes, took, err := e.device.Stream()
+		if err != nil {
+			return 0, err
+		}
+		if took > 0 {
+			best = max(best, float64(bytes)/took.Seconds())
+		}
+	}
+	return best, nil
+}
+
+// StepBytes is how many bytes of weights and KV cells a decode step of one sequence reads when it holds the given number
+// of tokens.
+func (e *Engine) StepBytes(tokens int) (int, error) {
+	g, err := e.graph(e.params(1, 1, graph.Decode))
+	if err != nil {
+		return 0, err
+	}
+	var read []graph.Weight
+	for i := range g.Nodes {
+		if _, lookup := g.Nodes[i].Op.(graph.Embed); !lookup && !g.Nodes[i].Dead {
+			read = append(read, graph.WeightsOf(g.Nodes[i].Op)...)
+		}
+	}
+	bytes, err := e.device.WeightBytes(read)
+	c := e.model.Config()
+	cell := 4
+	if e.options.CacheType == quant.F16 {
+		cell = 2
+	}
+	return bytes + 2*cell*tokens*c.Layers*c.KVHeads*c.HeadDim, err
+}
