@@ -85,7 +85,11 @@ func (m *Mat) ActsBytes(kind ActsKind, cols, tokens int) int {
 // Every token must be stored with SetRow before it is read.
 func (m *Mat) Acts(buf []byte, kind ActsKind, cols, tokens int) Acts {
 	records, size := actsRecords(kind, cols)
-	return Acts{kind, tokens, cols, m.tile, records, size, buf[:records*size*tokens]}
+	tile := m.tile
+	if tokens <= m.fewMost {
+		tile = m.fewTile
+	}
+	return Acts{kind, tokens, cols, tile, records, size, buf[:records*size*tokens]}
 }
 
 // group returns the records of the group that starts at token from, a multiple of the tile, and its width.

@@ -8,3 +8,8 @@ package simd
 //
 //go:noescape
 func quantizeAVX2(buf *byte, width int, slot int, x *float32, count int)
+
+// prefetchAMD64 asks for lines of 64 bytes from p on.
+//
+//go:noescape
+func prefetchAMD64(p *byte, lines int)

@@ -143,3 +143,16 @@ special2:
 	MOVL DX, 0(R11)
 	ADDQ R9, R11
 	JMP next3
+
+// func prefetchAMD64(p *byte, lines int)
+TEXT ·prefetchAMD64(SB), NOSPLIT|NOFRAME, $0-16
+	MOVQ p+0(FP), SI
+	MOVQ lines+8(FP), CX
+loop1:
+	SUBQ $1, CX
+	JLT done2
+	PREFETCHT1 0(SI)
+	ADDQ $64, SI
+	JMP loop1
+done2:
+	RET

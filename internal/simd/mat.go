@@ -28,12 +28,14 @@ type Mat struct {
 	dot func(t dotTask)
 	// expand writes the records of whole units of a panel.
 	expand func(f *form, t quant.Type, dst, units []byte)
+	// prefetch asks for memory that is read soon; it may be nil.
+	prefetch func(b []byte)
 	// quantize is quantizeGeneric's equal.
 	quantize func(buf []byte, width, slot int, x []float32)
-	// few multiplies panels with one group of at most fewTokens tokens straight from the packed form; nil and 0 where a
-	// type has no such kernel.
-	few       [typeCount]func(t fewTask)
-	fewTokens [typeCount]int
+	// few multiplies panels with one group of at most fewTile tokens straight from the packed form; nil where a type has
+	// no such kernel. Activations of at most fewMost tokens form such groups.
+	few              [typeCount]func(t fewTask)
+	fewTile, fewMost int
 }
 
 // maxTile is the widest group of any set.
@@ -116,13 +118,8 @@ func (m *Mat) MatMul(dst []float32, dstStride int, w *Weight, a *Acts, panelFrom
 	if panelFrom >= panelTo || a.Tokens == 0 {
 		return
 	}
-	if few := m.few[w.Type]; a.Tokens <= m.fewTokens[w.Type] {
-		size := f.panelBytes(w.Cols)
-		few(fewTask{
-			dst: dst[panelFrom*PanelRows:], stride: dstStride, rows: w.Rows - panelFrom*PanelRows,
-			panels: w.Panels[panelFrom*size : panelTo*size], size: size, count: panelTo - panelFrom,
-			units: f.units(w.Cols), acts: a.buf, width: a.Tokens,
-		})
+	if few := m.few[w.Type]; few != nil && a.tile == m.fewTile {
+		matMulPacked(few, f, dst, dstStride, w, a, panelFrom, panelTo)
 		return
 	}
 	s := scratches.Get().(*scratch)
@@ -130,13 +127,43 @@ func (m *Mat) MatMul(dst []float32, dstStride int, w *Weight, a *Acts, panelFrom
 	scratches.Put(s)
 }
 
-// matMulExpanded expands a few panels at a time, a span of records each, and multiplies them with every group.
+// packedBytes bounds the panels that several groups of tokens go over before the next panels: they stay in a core's
+// second-level cache.
+const packedBytes = 64 << 10
+
+// matMulPacked runs the groups of tokens over the packed panels, a few panels at a time.
+func matMulPacked(few func(t fewTask), f *form, dst []float32, dstStride int, w *Weight, a *Acts, panelFrom, panelTo int) {
+	size := f.panelBytes(w.Cols)
+	chunk := panelTo - panelFrom
+	if a.Tokens > a.tile {
+		chunk = max(1, packedBytes/size)
+	}
+	for ; panelFrom < panelTo; panelFrom += chunk {
+		chunk = min(chunk, panelTo-panelFrom)
+		task := fewTask{
+			stride: dstStride, rows: w.Rows - panelFrom*PanelRows, panels: w.Panels[panelFrom*size : (panelFrom+chunk)*size],
+			size: size, count: chunk, units: f.units(w.Cols),
+		}
+		for token := 0; token < a.Tokens; token += a.tile {
+			task.acts, task.width = a.group(token)
+			task.dst = dst[token*dstStride+panelFrom*PanelRows:]
+			few(task)
+		}
+	}
+}
+
+// chunkPanels is the number of panels that are expanded together when there are several groups of tokens: a group's
+// activations are used that often once they are in the first-level cache.
+const chunkPanels = 4
+
+// matMulExpanded expands a few panels at a time, a span of records each, and multiplies them with every group. Meanwhile
+// it asks for the memory of the spans that come next.
 func (m *Mat) matMulExpanded(mem []byte, f *form, dst []float32, dstStride int, w *Weight, a *Acts, panelFrom, panelTo int) {
 	span := f.class.spanRecords()
 	recordSize := recordBytes[f.class]
 	spanBytes, spanUnits := span*recordSize, span/f.unitRecords()
-	units := f.units(w.Cols)
-	chunk := scratchBytes / spanBytes
+	units, panelBytes := f.units(w.Cols), f.panelBytes(w.Cols)
+	chunk := min(chunkPanels, scratchBytes/spanBytes)
 	if a.Tokens <= a.tile {
 		chunk = 1 // one use of each expansion: keep it in the first-level cache
 	}
@@ -148,6 +175,13 @@ func (m *Mat) matMulExpanded(mem []byte, f *form, dst []float32, dstStride int, 
 				panel := w.panel(f, panelFrom+p)
 				m.expand(f, w.Type, mem[p*spanBytes:(p+1)*spanBytes], panel[unit*f.unitBytes:(unit+n)*f.unitBytes])
 			}
+			// The spans that come next: of these panels, or the first of the next ones.
+			next := w.Panels[panelFrom*panelBytes+(unit+n)*f.unitBytes:]
+			nextBytes := spanUnits * f.unitBytes
+			if unit+n == units {
+				next = w.Panels[(panelFrom+chunk)*panelBytes:]
+			}
+
 			count := n * f.unitRecords()
 			task := dotTask{class: f.class, stride: dstStride, count: count, start: f.startWord(), first: unit == 0}
 			for token := 0; token < a.Tokens; token += a.tile {
@@ -160,6 +194,13 @@ func (m *Mat) matMulExpanded(mem []byte, f *form, dst []float32, dstStride int, 
 					task.dst = dst[token*dstStride+row:][:(width-1)*dstStride+task.rows]
 					task.records = mem[p*spanBytes:][:count*recordSize]
 					m.dot(task)
+					if m.prefetch != nil {
+						from := p*panelBytes + nextBytes*token/a.Tokens
+						to := p*panelBytes + nextBytes*(token+width)/a.Tokens
+						if to <= len(next) {
+							m.prefetch(next[from:to])
+						}
+					}
 				}
 			}
 		}

@@ -2,7 +2,11 @@
 
 package simd
 
-import "github.com/minfer-go/minfer/quant"
+import (
+	"unsafe"
+
+	"github.com/minfer-go/minfer/quant"
+)
 
 type (
 	// dotFunc is a generated kernel for one class and one width of group: see dotTask. stride counts numbers, start
@@ -26,16 +30,19 @@ func accelerateMat(isa ISA, m *Mat) {
 		m.tile = maxTile
 		m.dot = func(t dotTask) { t.run(dots512[t.class]) }
 		m.expand = expands512.expand
+		m.fewTile, m.fewMost = 8, 64
 		few512.install(m)
 	case AVX2:
 		m.tile = tileAVX2
 		m.dot = dotAVX2
 		m.expand = expands256.expand
+		m.fewTile, m.fewMost = 1, 1
 		few256.install(m)
 	default:
 		return
 	}
 	m.quantize = quantizeAMD64
+	m.prefetch = func(b []byte) { prefetchAMD64(unsafe.SliceData(b), len(b)/64) }
 }
 
 func dotAVX2(t dotTask) {
@@ -71,7 +78,6 @@ func (table *fewTable) install(m *Mat) {
 	for t, kernels := range table {
 		if kernels != nil {
 			m.few[t] = func(t fewTask) { t.run(kernels) }
-			m.fewTokens[t] = len(kernels) - 1
 		}
 	}
 }

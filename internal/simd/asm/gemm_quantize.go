@@ -3,7 +3,7 @@ package main
 import "fmt"
 
 func init() {
-	generators = append(generators, generator{base: "gemm_quantize_amd64", tags: "amd64 && !purego", emit: emitQuantize})
+	generators = append(generators, generator{base: "gemm_quantize_amd64", tags: "amd64 && !purego", emit: func(f *File) { emitQuantize(f); emitPrefetch(f) }})
 }
 
 // emitQuantize emits the quantization of one token's activations with AVX2; it serves AVX-512 as well, since most of its
@@ -122,4 +122,20 @@ func emitQuantize(f *File) {
 		store("MOVL", "DX")
 	}
 	fn.Op("JMP", next)
+}
+
+// emitPrefetch emits a request for memory: whole lines, into the second-level cache.
+func emitPrefetch(f *File) {
+	fn := f.Func("prefetchAMD64", "p *byte, lines int", "prefetchAMD64 asks for lines of 64 bytes from p on.")
+	fn.Load("p", "SI")
+	fn.Load("lines", "CX")
+	loop, done := fn.NewLabel("loop"), fn.NewLabel("done")
+	fn.Label(loop)
+	fn.Op("SUBQ", "$1", "CX")
+	fn.Op("JLT", done)
+	fn.Op("PREFETCHT1", Mem("SI", 0))
+	fn.Op("ADDQ", "$64", "SI")
+	fn.Op("JMP", loop)
+	fn.Label(done)
+	fn.Ret()
 }
