@@ -3,7 +3,9 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 )
 
 // A Target is what passes need to know of a backend.
@@ -130,7 +132,8 @@ func placeLayers(g *Graph, targets []Target) (map[int]int, error) {
 		}
 	}
 	home := map[int]int{}
-	for layer, why := range able {
+	for _, layer := range slices.Sorted(maps.Keys(able)) {
+		why := able[layer]
 		home[layer] = -1
 		for t := range targets {
 			if why[t] == nil {

@@ -27,11 +27,7 @@ func (b *Builder) Input(kind InputKind) Value {
 	if v, ok := b.inputs[kind]; ok {
 		return v
 	}
-	n := b.g.Params.Tokens
-	if kind == OutRows {
-		n = b.g.Params.Outputs
-	}
-	v := b.append(kind.String(), Input{kind}, nil, []Tensor{dense(I32, n)})
+	v := b.append(kind.String(), Input{kind}, nil, []Tensor{b.g.Params.input(kind)})
 	b.inputs[kind] = v
 	return v
 }

@@ -1,6 +1,9 @@
 package graph
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // infer is the legality table: what each op accepts, and the types, shapes and layouts of its outputs. Outputs of
 // computing ops are contiguous; views keep their input's memory.
@@ -28,16 +31,19 @@ func Check(g *Graph) error {
 			}
 			in[j] = g.Tensor(v)
 		}
-		want, err := infer(n.Op, in)
-		if err != nil {
+		var want []Tensor
+		var err error
+		if leaf, ok := n.Op.(Input); ok && len(in) == 0 {
+			want = []Tensor{g.Params.input(leaf.Which)}
+		} else if want, err = infer(n.Op, in); err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrIllegal, g.Describe(i), err)
 		}
-		if fmt.Sprint(want) != fmt.Sprint(n.Out) {
+		if !slices.Equal(want, n.Out) {
 			return fmt.Errorf("%w: %s: outputs should be %v", ErrIllegal, g.Describe(i), want)
 		}
 	}
 	for _, v := range g.Outputs {
-		if v.Node < 0 || v.Node >= len(g.Nodes) || g.Nodes[v.Node].Dead {
+		if v.Node < 0 || v.Node >= len(g.Nodes) || v.Out < 0 || v.Out >= len(g.Nodes[v.Node].Out) || g.Nodes[v.Node].Dead {
 			return fmt.Errorf("%w: output %v is not the value of a live node", ErrIllegal, v)
 		}
 	}
@@ -112,7 +118,7 @@ func (c *checker) optional(w Weight, n int) {
 func (c *checker) matrix(w Weight, in int) {
 	if !w.Present() {
 		c.fail("needs a weight")
-	} else if w.In != in || w.Out < 1 {
+	} else if w.In != in || w.In < 1 || w.Out < 1 {
 		c.fail("weight %s must have %d inputs, is [%d, %d]", w.Name, in, w.In, w.Out)
 	}
 }

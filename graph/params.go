@@ -26,3 +26,11 @@ type Params struct {
 	Device  uint64     // participating backends, one bit each
 	Weights uint64     // version of the weights, raised when they are reloaded
 }
+
+// input is the type and layout of an Input.
+func (p Params) input(kind InputKind) Tensor {
+	if kind == OutRows {
+		return dense(I32, p.Outputs)
+	}
+	return dense(I32, p.Tokens)
+}
