@@ -68,6 +68,10 @@ type KV interface {
 	Spec() KVSpec
 	// Bytes is the memory of all layers.
 	Bytes() int
+	// Read copies the K and V rows of one layer out of the given cells, in order: KVHeads·HeadDim elements of the spec's
+	// type each, little-endian. Write is its inverse.
+	Read(layer int, cells []int32, k, v []byte) error
+	Write(layer int, cells []int32, k, v []byte) error
 	// Copy copies whole cells of every layer, in order.
 	Copy(moves []CellCopy) error
 	// Rotate turns stored K rows by a change of position, in every layer.

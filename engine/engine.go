@@ -55,6 +55,7 @@ type Options struct {
 // An Engine serves requests until it is closed.
 type Engine struct {
 	options  Options
+	file     *gguf.File
 	model    model.Model
 	selected []backend.Backend
 	device   backend.Device
@@ -74,7 +75,9 @@ type Engine struct {
 	refused []*sequence   // owned by the loop, reused
 	held    int           // cells promised to running sequences
 
-	prefixes prefixes // owned by the loop
+	prefixes prefixes   // owned by the loop
+	sessions []*Session // owned by the loop
+	calls    []func()   // work for the loop between steps
 }
 
 // Open binds a file to its architecture, loads the weights onto the device and starts the engine. The file must stay
@@ -88,6 +91,7 @@ func Open(ctx context.Context, f *gguf.File, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.file = f
 	if err := e.load(ctx, f); err != nil {
 		return nil, errors.Join(err, e.device.Close())
 	}

@@ -36,6 +36,7 @@ type portion struct {
 func (e *Engine) loop() {
 	defer close(e.done)
 	for {
+		e.answer()
 		e.admit()
 		if len(e.running) == 0 {
 			if e.isClosed() {
@@ -92,9 +93,17 @@ func (e *Engine) admit() {
 			j.end(ReasonCancel, s.stats, err)
 			continue
 		}
-		s.cells, s.promised = e.arena.NewSeq(), need
+		s.promised = need
 		s.tokens = make([]int32, 0, need)
-		e.reuse(s)
+		if j.request.Session != nil {
+			if err := j.request.Session.enter(s); err != nil {
+				j.end(ReasonFailure, s.stats, err)
+				continue
+			}
+		} else {
+			s.cells = e.arena.NewSeq()
+			e.reuse(s)
+		}
 		e.held += need
 		e.running = append(e.running, s)
 	}
@@ -148,7 +157,9 @@ func (e *Engine) finish(s *sequence, r Reason, err error) {
 			break
 		}
 	}
-	if r == ReasonFailure {
+	if session := s.job.request.Session; session != nil {
+		session.leave(s)
+	} else if r == ReasonFailure {
 		s.cells.Free()
 	} else {
 		s.cells.Truncate(len(s.tokens))
@@ -247,6 +258,7 @@ func (e *Engine) compose() graph.Phase {
 func (e *Engine) add(s *sequence, rows, outputs int) int {
 	at := s.cells.Len()
 	e.prefixes.release(e.arena, rows)
+	e.evict(rows)
 	if s.refusal = s.cells.Append(rows); s.refusal != nil {
 		e.refused = append(e.refused, s)
 		return 0

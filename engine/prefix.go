@@ -52,6 +52,9 @@ func (p *prefixes) longest(prompt []int32, running []*sequence, limit int) (*kv.
 		}
 	}
 	for _, s := range running {
+		if s.job.request.Session != nil {
+			continue // its cells may have been shifted
+		}
 		if c := min(common(s.tokens, prompt), limit); c > n {
 			from, n, at = s.cells, c, -1
 		}

@@ -18,6 +18,7 @@ type Request struct {
 	IsEnd     func(id int32) bool             // end-of-generation tokens; nil for none
 	Logits    func(pos int, logits []float32) // called with the logits of every position of the prompt, in order, from the engine's goroutine; nil for none
 	Fresh     bool                            // evaluate the whole prompt even where the cells hold its beginning
+	Session   *Session                        // continues this session; nil for a sequence of its own
 	Chunk     int                             // most prompt tokens in one step; 0 for the engine's batch
 }
 
@@ -69,10 +70,11 @@ func (e *Engine) Submit(ctx context.Context, r Request) (*Job, error) {
 	if len(r.Prompt) == 0 {
 		return nil, fmt.Errorf("%w: the prompt has no tokens", ErrRequest)
 	}
-	for i, id := range r.Prompt {
-		if id < 0 || int(id) >= vocab {
-			return nil, fmt.Errorf("%w: token id %d at %d is outside the vocabulary of %d", ErrRequest, id, i, vocab)
-		}
+	if err := e.validTokens(r.Prompt); err != nil {
+		return nil, err
+	}
+	if r.Session != nil && r.Session.engine != e {
+		return nil, fmt.Errorf("%w: the session belongs to another engine", ErrRequest)
 	}
 	need := len(r.Prompt)
 	if r.MaxTokens != 0 {

@@ -34,14 +34,14 @@ type llama struct {
 
 func bindLlama(f *gguf.File) (Model, error) {
 	m := &llama{}
-	return m, m.load(f, m, "llama", graph.RopeNorm)
+	err := m.load(f, m, "llama", graph.RopeNorm)
+	m.config.Rope.Factors = m.RopeFreqs
+	return m, err
 }
 
 // Build makes the graph of a step.
 func (m *llama) Build(p graph.Params) (*graph.Graph, error) {
 	d := m.decoder(p)
-	rope := m.config.Rope
-	rope.Factors = m.RopeFreqs
 	return d.Run(m.Embed, m.Norm, m.Output, graph.Weight{}, func(i int) block {
 		l := &m.Layers[i]
 		return block{
@@ -50,7 +50,7 @@ func (m *llama) Build(p graph.Params) (*graph.Graph, error) {
 				q := d.Linear(name(i, "attn_q"), x, l.Q, l.BiasQ)
 				k := d.Linear(name(i, "attn_k"), x, l.K, l.BiasK)
 				v := d.Linear(name(i, "attn_v"), x, l.V, l.BiasV)
-				return d.Linear(name(i, "attn_output"), d.Attend(i, rope, q, k, v), l.Out, l.BiasOut)
+				return d.Linear(name(i, "attn_output"), d.Attend(i, m.config.Rope, q, k, v), l.Out, l.BiasOut)
 			},
 			ffn: func(h graph.Value) graph.Value {
 				return d.FFN(i, d.Norm(name(i, "ffn_norm"), h, l.FFNNorm), l.Gate, l.Up, l.Down)

@@ -1,0 +1,269 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/minfer-go/minfer/backend"
+	"github.com/minfer-go/minfer/kv"
+	"github.com/minfer-go/minfer/quant"
+)
+
+// A Session keeps the cells of one sequence between requests: a conversation. Its cells are not shared with requests of
+// others, so that it may be changed in place. When running requests need its cells while it is idle, it is emptied; the
+// next request then evaluates its prompt anew.
+type Session struct {
+	engine *Engine
+	// owned by the loop
+	cells  *kv.Seq
+	tokens []int32 // those in the cells
+	busy   bool    // a request runs on it
+	closed bool
+}
+
+// NewSession makes an empty session.
+func (e *Engine) NewSession() *Session {
+	s := &Session{engine: e}
+	_ = e.call(context.Background(), func() error { // a closed engine refuses the session's first request
+		s.cells = e.arena.NewSeq()
+		e.sessions = append(e.sessions, s)
+		return nil
+	})
+	return s
+}
+
+// call runs f on the loop, between steps, and returns its error.
+func (e *Engine) call(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return ErrClosed
+	}
+	e.calls = append(e.calls, func() { done <- f() })
+	e.mu.Unlock()
+	e.nudge()
+	select {
+	case err := <-done:
+		return err
+	case <-e.done:
+		return ErrClosed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// answer runs what call has queued.
+func (e *Engine) answer() {
+	e.mu.Lock()
+	calls := e.calls
+	e.calls = nil
+	e.mu.Unlock()
+	for _, f := range calls {
+		f()
+	}
+}
+
+// idle refuses work on a session that a request runs on.
+func (s *Session) idle() error {
+	switch {
+	case s.closed || s.cells == nil:
+		return fmt.Errorf("%w: the session is closed", ErrRequest)
+	case s.busy:
+		return fmt.Errorf("%w: a request runs on the session", ErrRequest)
+	}
+	return nil
+}
+
+// empty forgets the session's tokens and frees their cells.
+func (s *Session) empty() {
+	s.cells.Truncate(0)
+	s.tokens = s.tokens[:0]
+}
+
+// Tokens is a copy of the tokens that the session holds.
+func (s *Session) Tokens() []int32 {
+	var ids []int32
+	_ = s.engine.call(context.Background(), func() error { // a closed engine holds none
+		ids = slices.Clone(s.tokens)
+		return nil
+	})
+	return ids
+}
+
+// Close frees the session's cells. A request that runs on it goes on without it.
+func (s *Session) Close() {
+	_ = s.engine.call(context.Background(), func() error { // a closed engine has freed them
+		s.closed = true
+		if !s.busy {
+			s.empty()
+		}
+		s.engine.sessions = slices.DeleteFunc(s.engine.sessions, func(have *Session) bool { return have == s })
+		return nil
+	})
+}
+
+// Remove drops the tokens at positions [from, to) in place: later ones move down, their keys turned to their new
+// positions. What they computed from the dropped tokens stays in them, so that the continuation is close to, but not the
+// same as, that of a sequence that never had those tokens.
+func (s *Session) Remove(ctx context.Context, from, to int) error {
+	return s.engine.call(ctx, func() error {
+		if err := s.idle(); err != nil {
+			return err
+		}
+		e := s.engine
+		e.prefixes.release(e.arena, min(len(s.tokens), e.options.Context))
+		shift, err := s.cells.Remove(from, to)
+		if err != nil {
+			return err
+		}
+		s.tokens = slices.Delete(s.tokens, from, to)
+		if err := e.apply(shift); err != nil {
+			s.empty()
+			return err
+		}
+		return nil
+	})
+}
+
+// apply carries out what a removal asks of the device.
+func (e *Engine) apply(shift kv.Shift) error {
+	var moves []backend.CellCopy
+	for _, c := range shift.Copies {
+		moves = append(moves, backend.CellCopy{Src: int(c.Src), Dst: int(c.Dst), Len: int(c.Len)})
+	}
+	if err := e.cells.Copy(moves); err != nil {
+		return err
+	}
+	var turns []backend.CellTurn
+	for _, r := range shift.Rotations {
+		turns = append(turns, backend.CellTurn{Cell: int(r.Cell), Len: int(r.Len), Delta: int(r.Delta)})
+	}
+	return e.cells.Rotate(turns, e.model.Config().Rope)
+}
+
+// header describes this run to session files.
+func (e *Engine) header() kv.SessionHeader {
+	c := e.model.Config()
+	h := kv.SessionHeader{
+		Backend: e.selected[0].Name(), Model: e.fingerprint(), Layers: c.Layers, KVHeads: c.KVHeads, HeadDim: c.HeadDim,
+		Type: uint32(e.options.CacheType), Element: 4, Cells: e.options.Context,
+	}
+	if e.options.CacheType == quant.F16 {
+		h.Element = 2
+	}
+	return h
+}
+
+// fingerprint tells models apart: names, types and shapes of all tensors, and the first bytes of each.
+func (e *Engine) fingerprint() [32]byte {
+	h := sha256.New()
+	fmt.Fprintf(h, "%+v", *e.model.Config())
+	for _, t := range e.file.Tensors() {
+		fmt.Fprintf(h, "%s %s %v ", t.Name, t.Type, t.Shape)
+		data := t.Data()
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(data))))
+		h.Write(data[:min(64, len(data))])
+	}
+	return [32]byte(h.Sum(nil))
+}
+
+// Save writes the session's tokens and cells, and the caller's own state with them, as a session file.
+func (s *Session) Save(ctx context.Context, w io.Writer, host []byte) error {
+	return s.engine.call(ctx, func() error {
+		if err := s.idle(); err != nil {
+			return err
+		}
+		e, h := s.engine, s.engine.header()
+		row := h.KVHeads * h.HeadDim * h.Element
+		k, v := make([]byte, row*len(s.tokens)), make([]byte, row*len(s.tokens))
+		return kv.WriteSession(w, h, []kv.SessionSeq{{
+			Tokens: s.tokens,
+			Rows: func(layer int) ([]byte, []byte, error) {
+				return k, v, e.cells.Read(layer, s.cells.Cells(), k, v)
+			},
+		}}, host)
+	})
+}
+
+// Load replaces what the session holds by a session file and returns the caller's state from it. A file of another run or
+// a damaged one is refused with the reason, and the session is empty then.
+func (s *Session) Load(ctx context.Context, r io.Reader) (host []byte, err error) {
+	err = s.engine.call(ctx, func() error {
+		if err := s.idle(); err != nil {
+			return err
+		}
+		s.empty()
+		e, read := s.engine, 0
+		host, err = kv.ReadSession(r, e.header(), func(tokens []int32) (kv.SessionSink, error) {
+			if read++; read > 1 {
+				return nil, fmt.Errorf("%w: more than one sequence", kv.ErrSessionMismatch)
+			}
+			if err := e.validTokens(tokens); err != nil {
+				return nil, fmt.Errorf("%w: %w", kv.ErrSessionDamaged, err)
+			}
+			e.prefixes.release(e.arena, len(tokens))
+			if err := s.cells.Append(len(tokens)); err != nil {
+				return nil, err
+			}
+			s.tokens = append(s.tokens, tokens...)
+			return func(layer int, k, v []byte) error { return e.cells.Write(layer, s.cells.Cells(), k, v) }, nil
+		})
+		if err != nil {
+			s.empty()
+			return err
+		}
+		return nil
+	})
+	return host, err
+}
+
+// validTokens refuses ids outside the vocabulary.
+func (e *Engine) validTokens(ids []int32) error {
+	vocab := e.model.Config().Vocab
+	for i, id := range ids {
+		if id < 0 || int(id) >= vocab {
+			return fmt.Errorf("%w: token id %d at %d is outside the vocabulary of %d", ErrRequest, id, i, vocab)
+		}
+	}
+	return nil
+}
+
+// enter gives a request the cells of its session: those of the longest common beginning stay, the rest is dropped.
+func (s *Session) enter(q *sequence) error {
+	if err := s.idle(); err != nil {
+		return err
+	}
+	n := min(common(s.tokens, q.job.request.Prompt), len(q.job.request.Prompt)-1)
+	s.cells.Truncate(n)
+	s.busy = true
+	q.cells, q.tokens = s.cells, append(q.tokens, s.tokens[:n]...)
+	q.pending, q.stats.Cached = q.job.request.Prompt[n:], n
+	return nil
+}
+
+// leave takes the cells back when a request ends.
+func (s *Session) leave(q *sequence) {
+	s.busy = false
+	s.tokens = append(s.tokens[:0], q.tokens...)
+	s.cells.Truncate(len(s.tokens))
+	if s.closed {
+		s.empty()
+	}
+}
+
+// evict empties idle sessions until the arena has n free cells.
+func (e *Engine) evict(n int) {
+	for _, s := range e.sessions {
+		if e.arena.Free() >= n {
+			return
+		}
+		if !s.busy {
+			s.empty()
+		}
+	}
+}
