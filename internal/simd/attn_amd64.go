@@ -72,8 +72,9 @@ var identity = func() (rows [attnBlock]int32) {
 	return rows
 }()
 
-// gatherFrom is the number of queries from which it pays to convert a block of halves once.
-const gatherFrom = 15
+// gatherFrom is the number of queries from which a block of halves is converted once, not with every pass. Conversion shares
+// the ports of the multiplications on some processors, and is almost free on others.
+const gatherFrom = 64
 
 func (asm *attnASM) load(s *AttnScratch, job *AttnJob, at, from, to, nq int) {
 	l, b, cells := job.KV, &s.block, job.Cells[at:at+to]

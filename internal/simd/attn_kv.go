@@ -3,6 +3,8 @@ package simd
 import (
 	"encoding/binary"
 	"math"
+
+	"github.com/minfer-go/minfer/quant"
 )
 
 // KVType is the element type of stored keys and values.
@@ -72,14 +74,14 @@ func (l *KVLayer) keyStride() int { return KVTile * l.Type.Size() }
 
 func (t KVType) load(b []byte) float32 {
 	if t == KVF16 {
-		return f16ToF32(binary.LittleEndian.Uint16(b))
+		return quant.F16ToF32(binary.LittleEndian.Uint16(b))
 	}
 	return math.Float32frombits(binary.LittleEndian.Uint32(b))
 }
 
 func (t KVType) store(b []byte, v float32) {
 	if t == KVF16 {
-		binary.LittleEndian.PutUint16(b, f32ToF16(v))
+		binary.LittleEndian.PutUint16(b, quant.F32ToF16(v))
 		return
 	}
 	binary.LittleEndian.PutUint32(b, math.Float32bits(v))

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/minfer-go/minfer/quant"
 )
 
 // An attnCase is one layer filled with a sequence whose positions lie in cells; every other cell holds NaN.
@@ -331,7 +333,7 @@ func TestKVStore(t *testing.T) {
 				for p := range cells {
 					for i, x := range rows[p] {
 						if typ == KVF16 {
-							x = f16ToF32(f32ToF16(x))
+							x = quant.F16ToF32(quant.F32ToF16(x))
 						}
 						if c.k[p][i] != x {
 							t.Fatalf("%v hd %d: key %d of position %d is %g, want %g", typ, hd, i, p, c.k[p][i], x)
@@ -358,7 +360,7 @@ func TestKVStore(t *testing.T) {
 					}
 					if typ == KVF16 {
 						for i, x := range want {
-							want[i] = f16ToF32(f32ToF16(x))
+							want[i] = quant.F16ToF32(quant.F32ToF16(x))
 						}
 					}
 					s.RotateK(&c.layer, int(c.cells[9]), rot, cos, sin, neox)
@@ -392,7 +394,7 @@ func TestKVStoreConcurrent(t *testing.T) {
 	for c := range cells {
 		s.LoadKV(&l, c, k, v)
 		for i := range k {
-			if k[i] != f16ToF32(f32ToF16(rows[c][i])) || v[i] != f16ToF32(f32ToF16(rows[cells+c][i])) {
+			if k[i] != quant.F16ToF32(quant.F32ToF16(rows[c][i])) || v[i] != quant.F16ToF32(quant.F32ToF16(rows[cells+c][i])) {
 				t.Fatalf("cell %d element %d is %g, %g", c, i, k[i], v[i])
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/minfer-go/minfer/quant"
 )
 
 func TestF16RoundTrip(t *testing.T) {
@@ -46,7 +48,7 @@ func TestF16MatchesPortable(t *testing.T) {
 	for i := range src {
 		src[i] = math.Float32frombits(r.Uint32())
 		if i%2 == 0 { // near the halves, ties included
-			src[i] = f16ToF32(uint16(r.Uint32()))
+			src[i] = quant.F16ToF32(uint16(r.Uint32()))
 			src[i] = math.Float32frombits(math.Float32bits(src[i]) + uint32(r.IntN(3)-1) + uint32(r.IntN(2))<<12)
 		}
 	}
@@ -65,7 +67,7 @@ func TestF16MatchesPortable(t *testing.T) {
 			s.F32ToF16(out, f)
 			s.F16ToF32(wide, h)
 			for i := range n {
-				if out[i] != want[i] || math.Float32bits(wide[i]) != math.Float32bits(f16ToF32(h[i])) {
+				if out[i] != want[i] || math.Float32bits(wide[i]) != math.Float32bits(quant.F16ToF32(h[i])) {
 					t.Fatalf("n=%d: element %d differs", n, i)
 				}
 			}
