@@ -175,6 +175,7 @@ type (
 		els       []stmt
 		hasElse   bool
 		recursive bool
+		esc       escMode
 
 		extended bool
 		loopRef  slotRef
@@ -205,7 +206,7 @@ type (
 	// macroDef is a macro, or the body of a call block.
 	macroDef struct {
 		line     int
-		name     string
+		name     string // empty for a call block
 		params   []string
 		refs     []slotRef
 		defaults []expr // of the last parameters

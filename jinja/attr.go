@@ -185,6 +185,9 @@ func property(vm *machine, v Value, name string) Value {
 func macroProperty(d *macroDef, name string) Value {
 	switch name {
 	case "name":
+		if d.name == "" {
+			return none
+		}
 		return own(d.name)
 	case "arguments":
 		items := make([]Value, len(d.params))
@@ -240,8 +243,11 @@ func (l *loopState) property(vm *machine, name string) Value {
 
 // getAttr is v.name: an attribute, or else an item.
 func getAttr(vm *machine, v, name Value) Value {
-	use(v)
 	s := name.text().s
+	if v.kind == kUndef && dunders[s] {
+		return unsafeAttr(v, s)
+	}
+	use(v)
 	if x := attribute(vm, v, s); !x.missing() {
 		return x
 	}

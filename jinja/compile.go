@@ -232,6 +232,7 @@ func (c *compiler) target(f *cframe, x expr) (spaces []*nsE) {
 }
 
 func (c *compiler) forStmt(f *cframe, t *forS) {
+	t.esc = f.esc.mode
 	loop, test, els := f.inner(), f.inner(), f.inner()
 	loop.loop = true
 	t.extended = t.recursive || undeclared(t.body, "loop")["loop"] || hasScopedBlock(t.body) || hasScopedBlock(t.els)

@@ -351,8 +351,23 @@ func (vm *machine) filterLoop(f *frame, s *forS, it *iter) *iter {
 			}
 			vm.assign(g, s.testTo, x)
 			if truth(s.test.eval(vm, g)) {
-				return x
+				return targetValue(g, s.testTo)
 			}
 		}
 	})
+}
+
+// targetValue is what was assigned to a target; a tuple is put together anew.
+func targetValue(f *frame, target expr) Value {
+	switch t := target.(type) {
+	case *nameE:
+		return f.get(t.ref)
+	case *tupleE:
+		items := make([]Value, len(t.items))
+		for i, x := range t.items {
+			items[i] = targetValue(f, x)
+		}
+		return tupleVal(items)
+	}
+	return none
 }

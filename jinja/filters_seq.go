@@ -53,9 +53,9 @@ func (g *getter) get(vm *machine, v Value) Value {
 
 func init() {
 	for _, n := range []string{"length", "count"} {
-		addFilter(n, "obj, /", func(_ *machine, a []Value) Value {
+		addFilter(n, "obj, /", func(vm *machine, a []Value) Value {
 			if a[0].kind == kLoop {
-				typeError("use loop.length")
+				return intVal(a[0].ref.(*loopState).length(vm))
 			}
 			n, ok := length(a[0])
 			if !ok {

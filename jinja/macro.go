@@ -113,5 +113,5 @@ func callLoop(vm *machine, l *loopState, a args) Value {
 	if !l.stmt.recursive {
 		typeError("The loop must have the 'recursive' marker to be called recursively.")
 	}
-	return strVal(vm.loopBody(l.frame, l.stmt, v, l.depth0+1))
+	return vm.capturedValue(vm.loopBody(l.frame, l.stmt, v, l.depth0+1), l.stmt.esc)
 }

@@ -89,13 +89,17 @@ func addSearchMethods(m methods) {
 			if last {
 				at = strings.LastIndex(t.s, sep.s)
 			}
-			switch {
-			case at >= 0:
-				return tupleVal(textVals([]*text{t.sub(0, at), sep, t.sub(at+len(sep.s), len(t.s))}))
-			case last:
-				return tupleVal([]Value{emptyStr, emptyStr, self})
+			none := t.sub(0, 0)
+			parts := []*text{t, none, none}
+			if at >= 0 {
+				if sep = unsafeText(sep); t.safe {
+					sep = safeText(sep)
+				}
+				parts = []*text{t.sub(0, at), sep, t.sub(at+len(sep.s), len(t.s))}
+			} else if last {
+				parts = []*text{none, none, t}
 			}
-			return tupleVal([]Value{self, emptyStr, emptyStr})
+			return tupleVal(textVals(parts))
 		})
 	}
 	partition("partition", false)

@@ -260,6 +260,9 @@ func intDivide(x, y *big.Int) Value {
 	if y.Sign() == 0 {
 		raise(ErrRuntime, "ZeroDivisionError", "division by zero")
 	}
+	if x.Sign() == 0 {
+		return floatVal(math.Copysign(0, float64(y.Sign())))
+	}
 	f, _ := new(big.Rat).SetFrac(x, y).Float64()
 	if math.IsInf(f, 0) {
 		overflowError("integer division result too large for a float")
@@ -303,7 +306,7 @@ func floatArith(op string, x, y float64) Value {
 		if x < 0 && y != math.Trunc(y) && !math.IsInf(x, 0) {
 			raise(ErrUnsupported, "**", "a complex number")
 		}
-		r := math.Pow(x, y)
+		r := pow(x, y)
 		if math.IsInf(r, 0) && !math.IsInf(x, 0) && !math.IsInf(y, 0) {
 			overflowError("(34, 'Numerical result out of range')")
 		}
@@ -333,6 +336,48 @@ func floatArith(op string, x, y float64) Value {
 		f++
 	}
 	return floatVal(f)
+}
+
+// powPrec is the precision that pow computes with: enough for the error that
+// the power multiplies by up to 2^53 to stay below the last bit.
+const powPrec = 320
+
+// pow is x**y rounded correctly, as C libraries all but always do and math.Pow
+// does not.
+func pow(x, y float64) float64 {
+	r := math.Pow(x, y)
+	if math.IsNaN(r) || math.IsInf(r, 0) || r == 0 || r == 1 || math.IsInf(x, 0) || math.IsInf(y, 0) || x == 0 || y == 0 {
+		return r
+	}
+	// y is m/2^k: take k roots and the power m.
+	mant, exp := math.Frexp(y)
+	m, k := int64(math.Abs(mant)*(1<<53)), 53-exp
+	for m&1 == 0 {
+		m >>= 1
+		k--
+	}
+	if k < -10 || k > 100 {
+		return r
+	}
+	b := new(big.Float).SetPrec(powPrec).SetFloat64(math.Abs(x))
+	for ; k > 0; k-- {
+		b.Sqrt(b)
+	}
+	m <<= -k
+	z := new(big.Float).SetPrec(powPrec).SetInt64(1)
+	for ; m > 0; m >>= 1 {
+		if m&1 == 1 {
+			z.Mul(z, b)
+		}
+		if m > 1 {
+			b.Mul(b, b)
+		}
+	}
+	if y < 0 {
+		z.Quo(big.NewFloat(1), z)
+	}
+	f, _ := z.Float64()
+	return math.Copysign(f, r)
 }
 
 // compareNumbers is -1, 0 or 1, and 2 where one is NaN.

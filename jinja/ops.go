@@ -75,7 +75,7 @@ func tryIterate(v Value) *iter {
 	case kIter:
 		return v.ref.(*iter)
 	case kStr:
-		t, at := v.text(), 0
+		t, at := unsafeText(v.text()), 0
 		return &iter{name: "str_iterator", next: func(*machine) Value {
 			if at >= len(t.s) {
 				return Value{}
@@ -92,6 +92,15 @@ func tryIterate(v Value) *iter {
 			}
 			i++
 			return int64Val(r.start + (i-1)*r.step).withData(v.data)
+		}}
+	case kLoop:
+		l := v.ref.(*loopState)
+		return &iter{name: "LoopContext", next: func(vm *machine) Value {
+			x := l.advance(vm)
+			if x.missing() {
+				return x
+			}
+			return tupleVal([]Value{x, v})
 		}}
 	case kView:
 		w := v.ref.(*view)
@@ -285,7 +294,7 @@ func contains(vm *machine, v, x Value) bool {
 			d := i - r.start
 			return r.n > 0 && d%r.step == 0 && d/r.step >= 0 && d/r.step < r.n
 		}
-	case kLoop, kMacro, kFunc, kNamespace, kNone, kBool, kInt, kBig, kFloat, kCycler, kJoiner, kBlocks:
+	case kMacro, kFunc, kNamespace, kNone, kBool, kInt, kBig, kFloat, kCycler, kJoiner, kBlocks:
 		typeError("argument of type '%s' is not iterable", typeName(v))
 	}
 	it := iterate(vm, v)
@@ -387,9 +396,11 @@ func multiply(vm *machine, a, times Value) Value {
 	}
 	n := 0
 	switch {
-	case times.big().Sign() <= 0 || size == 0:
-	case times.kind == kBig || times.int() > int64(max(vm.limits.TextBytes, vm.limits.Items)):
-		limitError("*", "a repetition of %s times", times.big().String()[:min(20, len(times.big().String()))])
+	case times.kind == kBig:
+		overflowError("cannot fit 'int' into an index-sized integer")
+	case times.int() <= 0 || size == 0:
+	case times.int() > int64(max(vm.limits.TextBytes, vm.limits.Items)):
+		limitError("*", "a repetition of %d times", times.int())
 	default:
 		n = int(times.int())
 	}

@@ -207,7 +207,7 @@ func (p *parser) statement() []stmt {
 		return one(p.callBlock())
 	case "generation":
 		p.next()
-		return one(&callBlockS{def: &macroDef{line: t.line, name: "caller", body: p.bodyTo("endgeneration")}})
+		return one(&callBlockS{def: &macroDef{line: t.line, body: p.bodyTo("endgeneration")}})
 	case "filter":
 		p.next()
 		f := p.filters(nil, true)
@@ -335,7 +335,7 @@ func (p *parser) macroStmt() stmt {
 }
 
 func (p *parser) callBlock() stmt {
-	d := &macroDef{line: p.next().line, name: "caller"}
+	d := &macroDef{line: p.next().line}
 	if p.cur().kind == "(" {
 		p.signature(d)
 	}

@@ -109,7 +109,11 @@ func appendRepr(vm *machine, b *builder, v Value, depth int) {
 		appendRepr(vm, b, dictVal(v.ref.(*namespace).attrs), depth+1)
 		b.add(">", mine)
 	case kMacro:
-		b.add("<Macro "+quote(v.ref.(*macro).def.name)+">", mine)
+		name := "anonymous"
+		if n := v.ref.(*macro).def.name; n != "" {
+			name = quote(n)
+		}
+		b.add("<Macro "+name+">", mine)
 	case kLoop:
 		l := v.ref.(*loopState)
 		b.add(fmt.Sprintf("<LoopContext %d/%d>", l.index0+1, l.length(vm)), mine)

@@ -39,7 +39,7 @@ func init() {
 		_, ok := length(v)
 		return ok && v.kind != kView
 	})
-	one("iterable", func(v Value) bool { return tryIterate(v) != nil || v.kind == kLoop })
+	one("iterable", func(v Value) bool { return tryIterate(v) != nil })
 	one("callable", func(v Value) bool {
 		return v.kind == kFunc || v.kind == kMacro || v.kind == kLoop || v.kind == kJoiner || v.kind == kUndef
 	})
