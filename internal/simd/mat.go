@@ -3,7 +3,6 @@ package simd
 import (
 	"fmt"
 	"sync"
-	"unsafe"
 
 	"github.com/minfer-go/minfer/quant"
 )
@@ -80,13 +79,8 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-func (s *scratch) aligned() []byte { return alignedPart(s.mem[:]) }
-
-// alignedPart is b without its last 64 bytes, moved to a multiple of 64.
-func alignedPart(b []byte) []byte {
-	skip := int(-uintptr(unsafe.Pointer(&b[0])) & 63)
-	return b[skip : skip+len(b)-64]
-}
+// aligned is the 64-byte aligned part.
+func (s *scratch) aligned() []byte { return alignedTo(s.mem[:], 64)[:scratchBytes] }
 
 // spanRecords is the number of records that are expanded at a time, whole units of every type.
 func (c class) spanRecords() int {
@@ -154,7 +148,7 @@ func matMulPacked(few func(t fewTask), f *form, dst []float32, dstStride int, w 
 
 // chunkPanels is the number of panels that are expanded together when there are several groups of tokens: a group's
 // activations are used that often once they are in the first-level cache.
-const chunkPanels = 4
+const chunkPanels = 8
 
 // matMulExpanded expands a few panels at a time, a span of records each, and multiplies them with every group. Meanwhile
 // it asks for the memory of the spans that come next.

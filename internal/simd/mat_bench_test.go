@@ -10,8 +10,7 @@ import (
 
 // aligned64 is n bytes that start at a multiple of 64.
 func aligned64(n int) []byte {
-	s := make([]byte, n+64)
-	return alignedPart(s)[:n]
+	return alignedTo(make([]byte, n+63), 64)[:n]
 }
 
 // clock is the time that fastest measures.
@@ -99,7 +98,11 @@ func BenchmarkMatVec(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			w := &Weight{Type: typ, Rows: rows, Cols: cols, Panels: aligned64(n)}
+			mem, free, err := PanelMemory(n)
+			if err != nil {
+				b.Fatal(err)
+			}
+			w := &Weight{Type: typ, Rows: rows, Cols: cols, Panels: mem}
 			Pack(w.Panels, typ, src, 64, cols, 0, 4)
 			for size := 4 * PanelBytes(typ, cols); size < n; size *= 2 {
 				copy(w.Panels[size:], w.Panels[:size])
@@ -113,6 +116,9 @@ func BenchmarkMatVec(b *testing.B) {
 					b.ReportMetric(float64(rows*cols*tokens)/seconds/1e9, "GMAC/s")
 					b.ReportMetric(float64(n)/seconds/1e9, "GB/s")
 				})
+			}
+			if err := free(); err != nil {
+				b.Fatal(err)
 			}
 		}
 	}
