@@ -31,10 +31,17 @@ type AttnJob struct {
 	Scale float32
 }
 
-// Chunks is the number of chunks that the job's rows reach into; chunks before the first one needed count too.
+// Chunks is the end of the chunks that the job's rows reach into, FirstChunk the first of them; all chunks before it are
+// empty and may be left out. A job without positions has none.
 func (j *AttnJob) Chunks() int {
 	_, limit := j.bounds()
 	return (limit + AttnChunkLen - 1) / AttnChunkLen
+}
+
+// FirstChunk is the first chunk that a row reaches into: 0 unless First is set.
+func (j *AttnJob) FirstChunk() int {
+	first, limit := j.bounds()
+	return min(first, limit) / AttnChunkLen
 }
 
 // bounds is the smallest first and largest limit of the rows.

@@ -163,13 +163,15 @@ func (a *Attn) finish(dst []float32, stride int, job *AttnJob, part AttnPart) {
 	}
 }
 
-// Attend computes every chunk of a job and writes the output: the bits of AttnChunk for each followed by AttnMerge.
+// Attend computes every chunk of a job and writes the output: the bits of AttnChunk for each followed by AttnMerge. dst is
+// laid out as for AttnMerge; it may be Q, as a row is written after its last use.
 func (a *Attn) Attend(dst []float32, stride int, job *AttnJob, s *AttnScratch) {
 	nq, hd := job.Rows*job.Heads, job.KV.HeadDim
 	n := AttnPartLen(nq, hd)
 	total, next := MakeAttnPart(s.floats[:n], nq, hd), MakeAttnPart(s.floats[n:2*n], nq, hd)
-	a.AttnChunk(total, job, 0, s)
-	for c := 1; c < job.Chunks(); c++ {
+	first, end := job.FirstChunk(), job.Chunks()
+	a.AttnChunk(total, job, first, s)
+	for c := first + 1; c < end; c++ {
 		a.AttnChunk(next, job, c, s)
 		a.combine(total, next, hd)
 	}
