@@ -70,7 +70,8 @@ func (s *Seq) extendSpans(from int) {
 // cutSpans removes positions n and later from the spans.
 func (s *Seq) cutSpans(n int) {
 	i := len(s.spans)
-	for ; i > 0 && int(s.spans[i-1].Pos) >= n; i-- {
+	for i > 0 && int(s.spans[i-1].Pos) >= n {
+		i--
 	}
 	s.spans = s.spans[:i]
 	if i > 0 {

@@ -86,7 +86,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 
 // interrupt ARGS... starts minfer, sends it an interrupt once it has written to standard output, and checks that it
 // ends with code 130 and no complaint.
-func interrupt(ts *testscript.TestScript, neg bool, args []string) {
+func interrupt(ts *testscript.TestScript, _ bool, args []string) {
 	if runtime.GOOS == "windows" {
 		ts.Logf("this system cannot send an interrupt to one process")
 		return

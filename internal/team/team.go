@@ -217,7 +217,7 @@ func (t *Team) Run(steps []Step) error {
 	// A task may end the calling goroutine (runtime.Goexit): even so the run is over before the team is free again.
 	defer func() {
 		w.finish()
-		t.fault.take()
+		t.fault.take() //nolint:errcheck // the return below has taken it, unless the goroutine ends here
 	}()
 	w.finish()
 	return t.fault.take()
