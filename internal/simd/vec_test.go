@@ -38,14 +38,6 @@ func randoms(r *rand.Rand, n int) []float32 {
 	return x
 }
 
-func bits(x []float32) []uint32 {
-	b := make([]uint32, len(x))
-	for i, v := range x {
-		b[i] = math.Float32bits(v)
-	}
-	return b
-}
-
 func wantBits(t *testing.T, what string, got, want []float32) {
 	t.Helper()
 	for i := range want {
