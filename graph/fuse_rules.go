@@ -76,7 +76,7 @@ func fuseAddNorm(f *fuser, i int) bool {
 		if !ok || n.Dead || n.Backend != add.Backend || n.In[0] != sum {
 			continue
 		}
-		f.replace(i, AddRMSNorm{W: norm.W, Eps: norm.Eps}, add.In, k)
+		f.replace(i, AddRMSNorm(norm), add.In, k)
 		f.rewire(Value{Node: k}, Value{Node: i, Out: 1})
 		return true
 	}

@@ -199,8 +199,29 @@ func (QKVStore) sealed()    {}
 // AllOps lists one zero value of every op, for tables and matrix tests.
 func AllOps() []Op {
 	return []Op{
-		Input{}, Embed{}, RMSNorm{}, HeadNorm{}, MatMul{}, Bias{}, RoPE{}, StoreKV{}, Attention{}, Rows{}, Add{}, Mul{}, Scale{},
-		Silu{}, Copy{}, Slice{}, Reshape{}, Permute{}, SwiGLU{}, MultiMatMul{}, GateUp{}, AddRMSNorm{}, QKVStore{},
+		Input{},
+		Embed{},
+		RMSNorm{},
+		HeadNorm{},
+		MatMul{},
+		Bias{},
+		RoPE{},
+		StoreKV{},
+		Attention{},
+		Rows{},
+		Add{},
+		Mul{},
+		Scale{},
+		Silu{},
+		Copy{},
+		Slice{},
+		Reshape{},
+		Permute{},
+		SwiGLU{},
+		MultiMatMul{},
+		GateUp{},
+		AddRMSNorm{},
+		QKVStore{},
 	}
 }
 

@@ -20,7 +20,7 @@ func dryPenalties(c Config, history []int32, n int) []float64 {
 	limit := len(w)
 	if c.DryBreakers != nil {
 	search:
-		for after := 0; after < len(w); after++ { // tokens after the breaker's head
+		for after := range w { // tokens after the breaker's head
 			i := len(w) - 1 - after
 			for _, tail := range c.DryBreakers.tails[w[i]] {
 				if len(tail) <= after && equal(tail, w[i+1:i+1+len(tail)]) {

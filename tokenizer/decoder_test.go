@@ -58,11 +58,20 @@ func TestDecoderHoldsBack(t *testing.T) {
 		want string
 	}{
 		{'a', "a"},
-		{0xF0, ""}, {0x9F, ""}, {0x99, ""}, {0x82, "🙂"}, // one character in four parts
-		{0xE2, ""}, {0x82, ""}, {'b', "\uFFFDb"}, // a truncated one, once it cannot go on
-		{0xC3, ""}, {0xC3, "\uFFFD"}, {0xA9, "é"},
-		{0xFF, "\uFFFD"}, {0x80, "\uFFFD"},
-		{0xED, ""}, {0xA0, "\uFFFD\uFFFD"}, // a surrogate: no such start
+		{0xF0, ""},
+		{0x9F, ""},
+		{0x99, ""},
+		{0x82, "🙂"}, // one character in four parts
+		{0xE2, ""},
+		{0x82, ""},
+		{'b', "\uFFFDb"}, // a truncated one, once it cannot go on
+		{0xC3, ""},
+		{0xC3, "\uFFFD"},
+		{0xA9, "é"},
+		{0xFF, "\uFFFD"},
+		{0x80, "\uFFFD"},
+		{0xED, ""},
+		{0xA0, "\uFFFD\uFFFD"}, // a surrogate: no such start
 	} {
 		if got := d.Push(int32(c.b)); got != c.want {
 			t.Errorf("after %#x: %q, want %q", c.b, got, c.want)

@@ -35,7 +35,7 @@ type scratch struct {
 }
 
 // maxKept bounds, in elements, the buffers that are kept for the next call.
-const maxKept = 1 << 16
+const maxKept = 1 << 17
 
 // Encode returns the ids of text. It adds no BOS or EOS.
 //
