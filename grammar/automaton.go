@@ -70,7 +70,8 @@ type automaton struct {
 	expand func(a *automaton, id int32) // describes a lazy node; nil for GBNF
 	// canonical returns a node with the mask of node id for pieces of up to deep bytes; nil: id itself
 	canonical func(id int32, deep int) int32
-	full      error // the limit on lazy nodes, once it was met
+	resolve   func(id int32, b byte) int32 // the target of a lazyEdge of node id
+	full      error                        // the limit on lazy nodes, once it was met
 
 	frames    map[frameKey]*frame
 	positions map[string]*position
@@ -243,7 +244,11 @@ func (a *automaton) step(p *position, b byte) *position {
 	for _, c := range p.configs {
 		for _, e := range a.nodes[c.node].edges {
 			if e.lo <= b && b <= e.hi {
-				a.work = append(a.work, config{e.to, c.f})
+				to := e.to
+				if to == lazyEdge {
+					to = a.resolve(c.node, b)
+				}
+				a.work = append(a.work, config{to, c.f})
 			}
 		}
 	}

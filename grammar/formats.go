@@ -2,7 +2,7 @@ package grammar
 
 // formats maps the enforced values of format to the pattern of their strings. Dates and times follow
 // RFC 3339; a leap second is accepted at 23:59:60 UTC written with a zero offset. Mail addresses are
-// those of RFC 5321 without IPv6 literals.
+// those of RFC 5321.
 var formats = map[string]string{
 	"date":      "^" + datePattern + "$",
 	"time":      "^" + timePattern + "$",
@@ -11,7 +11,7 @@ var formats = map[string]string{
 	"ipv4":      "^" + ipv4Pattern + "$",
 	"ipv6":      "^(?:" + ipv6Pattern + ")$",
 	"hostname":  "^" + hostPattern + "$",
-	"email":     "^(?:" + localPattern + `|"(?:[ !#-\[\]-~]|\\[ -~])*")@(?:` + hostPattern + `|\[` + ipv4Pattern + `\])$`,
+	"email":     "^(?:" + localPattern + `|"(?:[ !#-\[\]-~]|\\[ -~])*")@(?:` + hostPattern + `|\[(?:` + ipv4Pattern + `|IPv6:(?:` + ipv6Pattern + `))\])$`,
 	"duration": "^P(?:(?:[0-9]+D|[0-9]+M(?:[0-9]+D)?|[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?)(?:" + clockDuration + ")?|" +
 		clockDuration + "|[0-9]+W)$",
 	"json-pointer": "^(?:/(?:[^/~]|~[01])*)*$",

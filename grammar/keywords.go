@@ -18,6 +18,11 @@ func (s *scope) errorf(sentinel error, keyword, format string, args ...any) erro
 	return fmt.Errorf("%s/%s: %s: %w", s.path, escapePointer(keyword), fmt.Sprintf(format, args...), sentinel)
 }
 
+// wrap adds the place of a keyword to an error.
+func (s *scope) wrap(keyword string, err error) error {
+	return fmt.Errorf("%s/%s: %w", s.path, escapePointer(keyword), err)
+}
+
 // keywordGroup is the keywords of one subject and the function that turns them into a set of values.
 type keywordGroup struct {
 	keywords []string
@@ -183,7 +188,7 @@ func (s *scope) enumShape(keyword string, list []*jsonValue) (*shape, error) {
 		case jsonNumber:
 			d, err := parseDecimal(v.text)
 			if err != nil {
-				return nil, s.errorf(ErrLimit, keyword, "%v", err)
+				return nil, s.wrap(keyword, err)
 			}
 			if len(d.whole) > MaxDigits || len(d.fra) > MaxDigits {
 				return nil, s.errorf(ErrLimit, keyword, "number %s has over %d digits on one side of the point (MaxDigits)", v.text, MaxDigits)
@@ -217,7 +222,7 @@ func (s *scope) enumShape(keyword string, list []*jsonValue) (*shape, error) {
 	if len(numbers) > 0 {
 		d, err := s.c.spend(patternDFA("^(?:" + strings.Join(numbers, "|") + ")$"))
 		if err != nil {
-			return nil, s.errorf(ErrLimit, keyword, "%v", err)
+			return nil, s.wrap(keyword, err)
 		}
 		out.num = &numSet{d, expSome}
 	}
@@ -259,7 +264,7 @@ func (s *scope) number(keyword string) (decimal, bool, error) {
 	}
 	d, err := parseDecimal(v.text)
 	if err != nil {
-		return d, false, s.errorf(ErrLimit, keyword, "%v", err)
+		return d, false, s.wrap(keyword, err)
 	}
 	return d, true, nil
 }
@@ -288,7 +293,7 @@ func (s *scope) numbers() (*shape, error) {
 		}
 		if ok {
 			if err := restrict(compareDFA(d, b.keep)); err != nil {
-				return nil, s.errorf(ErrLimit, b.keyword, "%v", err)
+				return nil, s.wrap(b.keyword, err)
 			}
 		}
 	}
@@ -301,7 +306,7 @@ func (s *scope) numbers() (*shape, error) {
 			return nil, s.errorf(ErrSyntax, "multipleOf", "must be positive")
 		}
 		if err := restrict(multipleDFA(d)); err != nil {
-			return nil, s.errorf(ErrLimit, "multipleOf", "%v", err)
+			return nil, s.wrap("multipleOf", err)
 		}
 	}
 	return out, nil
@@ -348,13 +353,13 @@ func (s *scope) strings() (*shape, error) {
 		}
 		d, err := c.textDFA(keyword, v.text)
 		if err != nil {
-			return nil, s.errorf(sentinelOf(err), keyword, "%v", err)
+			return nil, s.wrap(keyword, err)
 		}
 		var both []strPart
 		for _, p := range out.strs {
 			q, ok, err := c.intersectStrings(p, strPart{d: d})
 			if err != nil {
-				return nil, s.errorf(sentinelOf(err), keyword, "%v", err)
+				return nil, s.wrap(keyword, err)
 			}
 			if ok {
 				both = append(both, q)

@@ -1,19 +1,5 @@
 package grammar
 
-import (
-	"errors"
-)
-
-// sentinelOf returns the sentinel error that err wraps, for wrapping again after its text.
-func sentinelOf(err error) error {
-	for _, s := range []error{ErrSyntax, ErrLimit, ErrEmpty} {
-		if errors.Is(err, s) {
-			return s
-		}
-	}
-	return ErrUnsupported
-}
-
 // list returns the subschemas of a keyword whose value is a non-empty array of schemas.
 func (s *scope) list(keyword string) ([]*jsonValue, error) {
 	v := s.v.get(keyword)
@@ -47,7 +33,7 @@ func (s *scope) allOf() (*shape, error) {
 	out := anyShape()
 	for _, sh := range list {
 		if out, err = s.c.intersect(out, sh); err != nil {
-			return nil, s.errorf(sentinelOf(err), "allOf", "%v", err)
+			return nil, s.wrap("allOf", err)
 		}
 	}
 	return out, nil
@@ -61,7 +47,7 @@ func (s *scope) anyOf() (*shape, error) {
 	out := &shape{}
 	for _, sh := range list {
 		if out, err = s.c.union(out, sh); err != nil {
-			return nil, s.errorf(sentinelOf(err), "anyOf", "%v", err)
+			return nil, s.wrap("anyOf", err)
 		}
 	}
 	return out, nil
@@ -75,7 +61,7 @@ func (s *scope) oneOf() (*shape, error) {
 		return nil, err
 	}
 	fail := func(err error) (*shape, error) {
-		return nil, s.errorf(sentinelOf(err), "oneOf", "%v", err)
+		return nil, s.wrap("oneOf", err)
 	}
 	overlaps := make([][]int, len(list))
 	for i := range list {
@@ -114,7 +100,7 @@ func (s *scope) not() (*shape, error) {
 		return nil, err
 	}
 	if sh, err = s.c.complement(sh); err != nil {
-		return nil, s.errorf(sentinelOf(err), "not", "%v", err)
+		return nil, s.wrap("not", err)
 	}
 	return sh, nil
 }
@@ -133,7 +119,7 @@ func (s *scope) conditional() (*shape, error) {
 		side := test
 		if branch == "else" {
 			if side, err = s.c.complement(test); err != nil {
-				return nil, s.errorf(sentinelOf(err), "if", "%v", err)
+				return nil, s.wrap("if", err)
 			}
 		}
 		if v := s.v.get(branch); v != nil {
@@ -142,11 +128,11 @@ func (s *scope) conditional() (*shape, error) {
 				return nil, err
 			}
 			if side, err = s.c.intersect(side, sh); err != nil {
-				return nil, s.errorf(sentinelOf(err), branch, "%v", err)
+				return nil, s.wrap(branch, err)
 			}
 		}
 		if out, err = s.c.union(out, side); err != nil {
-			return nil, s.errorf(sentinelOf(err), branch, "%v", err)
+			return nil, s.wrap(branch, err)
 		}
 	}
 	return out, nil
@@ -188,7 +174,7 @@ func (s *scope) dependents() (*shape, error) {
 				}
 			}
 			if err != nil {
-				return nil, s.errorf(sentinelOf(err), keyword, "%v", err)
+				return nil, s.wrap(keyword, err)
 			}
 		}
 	}

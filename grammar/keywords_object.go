@@ -126,7 +126,7 @@ func (s *scope) objects() (*shape, error) {
 		return nil, err
 	}
 	if err := both(o); err != nil {
-		return nil, s.errorf(sentinelOf(err), "properties", "%v", err)
+		return nil, s.wrap("properties", err)
 	}
 	if v := s.v.get("required"); v != nil {
 		o, err := s.requiredShape("required", v)
@@ -134,7 +134,7 @@ func (s *scope) objects() (*shape, error) {
 			return nil, err
 		}
 		if err := both(o); err != nil {
-			return nil, s.errorf(sentinelOf(err), "required", "%v", err)
+			return nil, s.wrap("required", err)
 		}
 	}
 	if v := s.v.get("propertyNames"); v != nil {
@@ -144,14 +144,14 @@ func (s *scope) objects() (*shape, error) {
 		}
 		d, err := c.namesDFA(sh.strs)
 		if err != nil {
-			return nil, s.errorf(sentinelOf(err), "propertyNames", "%v", err)
+			return nil, s.wrap("propertyNames", err)
 		}
 		names := &objShape{max: -1, classes: []nameClass{{d, trueTerm}}}
 		if d != nil && d.empty() {
 			names.classes = nil
 		}
 		if err := both(names); err != nil {
-			return nil, s.errorf(sentinelOf(err), "propertyNames", "%v", err)
+			return nil, s.wrap("propertyNames", err)
 		}
 	}
 	if v := s.v.get("unevaluatedProperties"); v != nil && v.kind != jsonTrue {
@@ -197,7 +197,7 @@ func (s *scope) propertiesShape() (*objShape, error) {
 	for i, src := range patterns.names {
 		d, err := c.textDFA("pattern", src)
 		if err != nil {
-			return nil, s.errorf(sentinelOf(err), "patternProperties", "%v", err)
+			return nil, s.wrap("patternProperties", err)
 		}
 		found = append(found, d)
 		t, err := s.sub(patterns.items[i])
@@ -208,7 +208,7 @@ func (s *scope) propertiesShape() (*objShape, error) {
 		for _, k := range classes {
 			in, ok, err := c.intersectNames(k.d, d)
 			if err != nil {
-				return nil, s.errorf(sentinelOf(err), "patternProperties", "%v", err)
+				return nil, s.wrap("patternProperties", err)
 			}
 			if ok {
 				both, err := c.and(k.term, t)
@@ -223,14 +223,14 @@ func (s *scope) propertiesShape() (*objShape, error) {
 			}
 			out, err := c.spend(subtractDFA(rest, d))
 			if err != nil {
-				return nil, s.errorf(sentinelOf(err), "patternProperties", "%v", err)
+				return nil, s.wrap("patternProperties", err)
 			}
 			if !out.empty() {
 				split = append(split, class{nameClass{out, k.term}, k.matched})
 			}
 		}
 		if classes = split; len(classes) > MaxShapes {
-			return nil, s.errorf(ErrLimit, "patternProperties", "%v", tooManyShapes())
+			return nil, s.wrap("patternProperties", tooManyShapes())
 		}
 	}
 	for i, name := range props.names {
@@ -343,7 +343,7 @@ func (s *scope) unevaluatedProperties(v *jsonValue, both func(*objShape) error) 
 			rest, err = s.c.spend(subtractDFA(rest, d))
 		}
 		if err != nil {
-			return s.errorf(sentinelOf(err), "unevaluatedProperties", "%v", err)
+			return s.wrap("unevaluatedProperties", err)
 		}
 		o.classes = append(o.classes, nameClass{d, trueTerm})
 	}
@@ -351,7 +351,7 @@ func (s *scope) unevaluatedProperties(v *jsonValue, both func(*objShape) error) 
 	if len(o.classes) > 1 {
 		all, err := s.c.spend(complementDFA(rest))
 		if err != nil {
-			return s.errorf(sentinelOf(err), "unevaluatedProperties", "%v", err)
+			return s.wrap("unevaluatedProperties", err)
 		}
 		o.classes = []nameClass{{all, trueTerm}}
 	}
@@ -359,7 +359,7 @@ func (s *scope) unevaluatedProperties(v *jsonValue, both func(*objShape) error) 
 		o.classes = append(o.classes, nameClass{rest, t})
 	}
 	if err := both(o); err != nil {
-		return s.errorf(sentinelOf(err), "unevaluatedProperties", "%v", err)
+		return s.wrap("unevaluatedProperties", err)
 	}
 	return nil
 }

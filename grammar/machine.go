@@ -47,6 +47,7 @@ type machine struct {
 	arrayOf  map[*arrShape]int32
 	objects  []*objectInfo
 	objectOf map[*objShape]int32
+	infinite map[pair]bool // of automata and their states: infinitely many texts follow
 
 	done, space, dead int32
 }
@@ -59,7 +60,7 @@ func (c *compiler) machine() (*automaton, error) {
 	m := &machine{
 		c: c, a: newAutomaton(), ids: map[lazyNode]int32{}, descr: map[int32]lazyNode{},
 		litOf: map[termID]int32{}, dfaOf: map[*dfa]int32{}, runes: map[pair][]runeEdge{}, numbers: map[termID]int32{},
-		arrayOf: map[*arrShape]int32{}, objectOf: map[*objShape]int32{},
+		arrayOf: map[*arrShape]int32{}, objectOf: map[*objShape]int32{}, infinite: map[pair]bool{},
 	}
 	c.m = m
 	m.dead = m.a.addNode()
@@ -78,7 +79,7 @@ func (c *compiler) machine() (*automaton, error) {
 		return nil, err
 	}
 	m.a.expand = m.expand
-	m.a.canonical = m.canonical
+	m.a.canonical, m.a.resolve = m.canonical, m.resolve
 	m.a.start = m.id(lazyNode{kind: lazyValue, a: int32(c.root)})
 	return m.a, nil
 }

@@ -99,7 +99,7 @@ func (m *machine) addObject(o *objShape) error {
 				continue
 			}
 			if info.tracked {
-				if _, finite := mc.d.finite(mc.d.start, 1<<10); finite {
+				if _, finite := mc.d.finite(mc.d.start, maxFinite); finite {
 					return fmt.Errorf("minProperties or not over a finite set of names: %w", ErrUnsupported)
 				}
 			}
@@ -182,7 +182,7 @@ func (o *objectInfo) more(s objectState) bool {
 		}
 	}
 	for j := range o.members {
-		if _, ok := o.afterMember(s, j); ok {
+		if _, ok := o.afterMember(s, j); ok && s.extra != boundNames {
 			return true
 		}
 	}
@@ -239,6 +239,9 @@ func (m *machine) memberEdges(n *node, o *objectInfo, s objectState) {
 		if _, ok := o.afterMember(s, j); !ok {
 			continue
 		}
+		if s.extra == boundNames {
+			break
+		}
 		to := o.node(m, objectClass, s, int32(j))
 		if o.tracked {
 			d := o.members[j].d
@@ -281,60 +284,137 @@ func (m *machine) keyNode(k lazyNode) node {
 	return n
 }
 
-// trackedNode: lo is the member choice, hi the state of its automaton, text the names so far, 0xFF, and
-// what was read of this name, with a backslash at the end if one was read.
+// boundNames is the extra of a state that is used for masks only: the names so far are not known, so
+// that no further member of a class may begin.
+const boundNames = "\xfe"
+
+// trackedNode is inside a member name: lo is the member choice, hi the state of its automaton, text the
+// names so far, 0xFF, and what was read of this name, with 0xFE at the end after a backslash. Phase
+// tells how much of the name is kept.
 func (m *machine) trackedNode(k lazyNode) node {
-	o := m.objects[k.a]
-	mc := o.members[k.lo]
-	cut := strings.LastIndexByte(k.text, 0xFF)
-	extra, name := k.text[:cut], k.text[cut+1:]
-	s := o.state(k)
-	s.extra = extra
+	t := m.tracked(k)
 	var n node
-	plain := strings.TrimSuffix(name, "\xfe")
-	// after returns the state after one more byte of the name, 0 if no new name begins so.
-	after := func(char byte) int32 {
-		to := mc.d.step(k.hi, char)
-		if to == 0 || len(plain) >= maxTrackedName || !fresh(mc.d, to, extra, plain+string([]byte{char})) {
-			return 0
-		}
-		return to
-	}
-	follow := func(b, char byte) {
-		next := k
-		if next.hi = after(char); next.hi == 0 {
-			return
-		}
-		next.text = extra + "\xff" + plain + string([]byte{char})
-		n.edges = append(n.edges, edge{b, b, m.id(next)})
-	}
-	if plain != name {
+	if t.escape {
 		for _, e := range jsonEscapes {
-			follow(e.letter, byte(e.char))
+			if t.after(byte(e.char)) != 0 {
+				n.edges = append(n.edges, edge{e.letter, e.letter, lazyEdge})
+			}
 		}
 		return n
 	}
 	for b := 0x20; b < 256; b++ {
-		if b != '"' && b != '\\' {
-			follow(byte(b), byte(b))
+		if b != '"' && b != '\\' && t.after(byte(b)) != 0 {
+			n.addByte(byte(b), lazyEdge)
 		}
 	}
-	if mc.d.accept[k.hi] && !slices.Contains(splitNames(extra), name) {
-		next, _ := o.afterMember(s, int(k.lo))
-		next.extra = extra + string(binary.BigEndian.AppendUint16(nil, uint16(len(name)))) + name
-		n.edges = append(n.edges, edge{'"', '"', o.node(m, objectColon, next, int32(mc.term))})
+	if t.ends() {
+		n.edges = append(n.edges, edge{'"', '"', lazyEdge})
 	}
-	if mc.d.between(k.hi) {
-		for _, e := range jsonEscapes {
-			if after(byte(e.char)) != 0 {
-				next := k
-				next.text += "\xfe"
-				n.edges = append(n.edges, edge{'\\', '\\', m.id(next)})
-				break
-			}
-		}
+	if t.d.between(k.hi) && slices.ContainsFunc(jsonEscapes, func(e jsonEscape) bool { return t.after(byte(e.char)) != 0 }) {
+		n.edges = append(n.edges, edge{'\\', '\\', lazyEdge})
 	}
 	return n
+}
+
+// Phases of a lazyTracked node.
+const (
+	nameExact int32 = iota // text has everything
+	nameUsed               // for masks: text has the names so far and this one, which begins like one of them
+	nameFree               // for masks: this name differs from all so far, which are not kept
+)
+
+// lazyEdge is the target of a transition that is resolved when it is taken.
+const lazyEdge = -1
+
+// trackedName is the description of a lazyTracked node taken apart.
+type trackedName struct {
+	m      *machine
+	k      lazyNode
+	o      *objectInfo
+	d      *dfa
+	extra  string
+	name   string
+	escape bool
+}
+
+func (m *machine) tracked(k lazyNode) trackedName {
+	cut := strings.LastIndexByte(k.text, 0xFF)
+	t := trackedName{m: m, k: k, o: m.objects[k.a], extra: k.text[:cut]}
+	t.d = t.o.members[k.lo].d
+	t.name = strings.TrimSuffix(k.text[cut+1:], "\xfe")
+	t.escape = strings.HasSuffix(k.text, "\xfe")
+	return t
+}
+
+// after returns the state after one more byte of the name, 0 if no new name begins so.
+func (t trackedName) after(char byte) int32 {
+	to := t.d.step(t.k.hi, char)
+	if to == 0 || len(t.name) >= maxTrackedName || t.k.phase != nameFree && !t.m.fresh(t.d, to, t.extra, t.name+string([]byte{char})) {
+		return 0
+	}
+	return to
+}
+
+// ends reports whether the name may end here.
+func (t trackedName) ends() bool {
+	return t.d.accept[t.k.hi] && (t.k.phase == nameFree || !slices.Contains(splitNames(t.extra), t.name))
+}
+
+// resolve returns the target of a lazyEdge.
+func (m *machine) resolve(id int32, b byte) int32 {
+	k := m.descr[id]
+	t := m.tracked(k)
+	switch {
+	case t.escape:
+		for _, e := range jsonEscapes {
+			if e.letter == b {
+				return m.id(t.with(byte(e.char)))
+			}
+		}
+		return m.dead
+	case b == '\\':
+		k.text += "\xfe"
+		return m.id(k)
+	case b != '"':
+		return m.id(t.with(b))
+	}
+	s := t.o.state(k)
+	s.extra = t.extra
+	next, _ := t.o.afterMember(s, int(k.lo))
+	next.extra = boundNames
+	if k.phase == nameExact {
+		next.extra = t.extra + string(binary.BigEndian.AppendUint16(nil, uint16(len(t.name)))) + t.name
+	}
+	return t.o.node(m, objectColon, next, int32(t.o.members[k.lo].term))
+}
+
+// with returns the description after one more byte of the name.
+func (t trackedName) with(char byte) lazyNode {
+	k := t.k
+	k.hi = t.d.step(k.hi, char)
+	k.text = t.extra + "\xff" + t.name + string([]byte{char})
+	return k.loosened()
+}
+
+// loosened drops the names from a description for masks once this name differs from all of them.
+func (k lazyNode) loosened() lazyNode {
+	if k.phase == nameExact {
+		return k
+	}
+	cut := strings.LastIndexByte(k.text, 0xFF)
+	name := strings.TrimSuffix(k.text[cut+1:], "\xfe")
+	for _, used := range splitNames(k.text[:cut]) {
+		if strings.HasPrefix(used, name) {
+			return k
+		}
+	}
+	k.phase = nameFree
+	if strings.HasSuffix(k.text, "\xfe") {
+		k.text = "\xff\xfe"
+	} else {
+		k.text = "\xff"
+	}
+	return k
 }
 
 // maxTrackedName bounds the bytes of a name that must be told apart from others.
@@ -342,7 +422,7 @@ const maxTrackedName = 1 << 12
 
 func splitNames(extra string) []string {
 	var out []string
-	for len(extra) > 0 {
+	for len(extra) > 1 {
 		n := int(extra[0])<<8 | int(extra[1])
 		out = append(out, extra[2:2+n])
 		extra = extra[2+n:]
@@ -351,16 +431,21 @@ func splitNames(extra string) []string {
 }
 
 // fresh reports whether name, which led d to state s, can be completed to one that is not in extra.
-func fresh(d *dfa, s int32, extra, name string) bool {
-	used := splitNames(extra)
-	rest, finite := d.finite(s, len(used)+1)
-	if !finite {
+func (m *machine) fresh(d *dfa, s int32, extra, name string) bool {
+	k := pair{m.dfaOf[d], s}
+	infinite, ok := m.infinite[k]
+	if !ok {
+		_, finite := d.finite(s, maxFinite)
+		infinite = !finite
+		m.infinite[k] = infinite
+	}
+	if infinite {
 		return true
 	}
-	for _, r := range rest {
-		if !slices.Contains(used, name+r) {
-			return true
-		}
-	}
-	return false
+	used := splitNames(extra)
+	rest, _ := d.finite(s, maxFinite)
+	return slices.ContainsFunc(rest, func(r string) bool { return !slices.Contains(used, name+r) })
 }
+
+// maxFinite is the number of names above which a set of names is taken to have one more.
+const maxFinite = 1 << 10

@@ -155,10 +155,13 @@ func (m *machine) edgesIfBetween(k lazyNode, between bool) []runeEdge {
 	return m.edgesOf(k.a, k.b)
 }
 
-var jsonEscapes = []struct {
+// jsonEscape is a letter after a backslash and what both stand for.
+type jsonEscape struct {
 	letter byte
 	char   rune
-}{{'"', '"'}, {'/', '/'}, {'\\', '\\'}, {'b', '\b'}, {'f', '\f'}, {'n', '\n'}, {'r', '\r'}, {'t', '\t'}}
+}
+
+var jsonEscapes = []jsonEscape{{'"', '"'}, {'/', '/'}, {'\\', '\\'}, {'b', '\b'}, {'f', '\f'}, {'n', '\n'}, {'r', '\r'}, {'t', '\t'}}
 
 // hexNode adds the digits that may follow in \uXXXX. Once all code points that begin alike lead to one
 // state, the value of further digits is not kept.
@@ -248,7 +251,11 @@ func (m *machine) unitNode(k lazyNode, edges []runeEdge, lo, hi rune, rest int, 
 // bytes: a count of characters that no token can use up is as good as any other.
 func (m *machine) canonical(id int32, deep int) int32 {
 	k, ok := m.descr[id]
-	if !ok || k.kind != lazyString {
+	switch {
+	case ok && k.kind == lazyTracked && k.phase == nameExact:
+		k.phase = nameUsed
+		return m.id(k.loosened())
+	case !ok || k.kind != lazyString:
 		return id
 	}
 	if int(k.hi) > deep+1 {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,7 +88,82 @@ func appendJSON(b []byte, v *jsonValue, order func(int) []int) []byte {
 	return append(b, '}')
 }
 
-// TestSuite holds FromJSONSchema to the suite and counts, per file, the groups that are supported.
+// narrowed are the cases of the suite that are valid and not accepted: the language that is generated is
+// smaller there, as docs/grammar.md says. Keys are file and a part of the descriptions.
+var narrowed = map[string][]string{
+	"bignum.json":         {"bignum is a"},                      // more than MaxDigits digits
+	"float-overflow.json": {"overflow handling"},                // an exponent under multipleOf
+	"time.json":           {"leap second, "},                    // a leap second away from UTC
+	"date-time.json":      {"leap second, with minus offset"},   // the same
+	"format.json":         {"is only an annotation by default"}, // formats are asserted here
+}
+
+// supported is the number of groups per file that compile, and of those that are refused by name.
+var supported = map[string][2]int{
+	"additionalProperties":    {9, 0},
+	"allOf":                   {12, 0},
+	"anchor":                  {4, 0},
+	"anyOf":                   {8, 0},
+	"bignum":                  {7, 0},
+	"boolean_schema":          {2, 0},
+	"const":                   {15, 0},
+	"contains":                {7, 0},
+	"content":                 {4, 0},
+	"default":                 {3, 0},
+	"defs":                    {0, 1},
+	"dependentRequired":       {4, 0},
+	"dependentSchemas":        {4, 0},
+	"dynamicRef":              {1, 19},
+	"ecmascript-regex":        {20, 0},
+	"enum":                    {14, 0},
+	"exclusiveMaximum":        {1, 0},
+	"exclusiveMinimum":        {1, 0},
+	"float-overflow":          {1, 0},
+	"format":                  {10, 9},
+	"if-then-else":            {10, 0},
+	"infinite-loop-detection": {1, 0},
+	"items":                   {10, 0},
+	"maxContains":             {4, 0},
+	"maxItems":                {2, 0},
+	"maxLength":               {2, 0},
+	"maxProperties":           {3, 0},
+	"maximum":                 {2, 0},
+	"minContains":             {8, 0},
+	"minItems":                {2, 0},
+	"minLength":               {2, 0},
+	"minProperties":           {2, 0},
+	"minimum":                 {2, 0},
+	"multipleOf":              {4, 1},
+	"non-bmp-regex":           {2, 0},
+	"not":                     {8, 1},
+	"oneOf":                   {11, 0},
+	"pattern":                 {2, 0},
+	"patternProperties":       {5, 0},
+	"prefixItems":             {4, 0},
+	"properties":              {6, 0},
+	"propertyNames":           {6, 0},
+	"ref":                     {34, 1},
+	"refRemote":               {0, 15},
+	"required":                {5, 0},
+	"type":                    {11, 0},
+	"unevaluatedItems":        {18, 9},
+	"unevaluatedProperties":   {30, 11},
+	"uniqueItems":             {3, 3},
+	"vocabulary":              {0, 2},
+	"format/date-time":        {1, 0},
+	"format/date":             {1, 0},
+	"format/duration":         {1, 0},
+	"format/email":            {1, 0},
+	"format/hostname":         {1, 0},
+	"format/ipv4":             {1, 0},
+	"format/ipv6":             {1, 0},
+	"format/json-pointer":     {1, 0},
+	"format/time":             {1, 0},
+	"format/uuid":             {1, 0},
+}
+
+// TestSuite holds FromJSONSchema to the suite: what compiles accepts and rejects as it says, in several
+// orders of members; and it counts what compiles.
 func TestSuite(t *testing.T) {
 	files, err := filepath.Glob("testdata/suite/*.json")
 	if err != nil {
@@ -99,7 +173,6 @@ func TestSuite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var report strings.Builder
 	for _, file := range append(files, more...) {
 		src, err := os.ReadFile(file)
 		if err != nil {
@@ -109,34 +182,47 @@ func TestSuite(t *testing.T) {
 		if err := json.Unmarshal(src, &groups); err != nil {
 			t.Fatal(err)
 		}
-		supported := 0
+		count := [2]int{}
 		for _, group := range groups {
-			g, err := FromJSONSchema(group.Schema)
-			if err != nil {
-				if errors.Is(err, ErrEmpty) && !slices.ContainsFunc(group.Tests, func(x struct {
-					Description string
-					Data        json.RawMessage
-					Valid       bool
-				}) bool {
-					return x.Valid
-				}) {
-					supported++
-					continue
-				}
-				t.Logf("%s: %s: %v", filepath.Base(file), group.Description, err)
-				continue
-			}
-			supported++
-			for _, test := range group.Tests {
-				for _, text := range orders(t, test.Data) {
-					if got := g.Match(text); got != test.Valid {
-						t.Errorf("%s: %s: %s: %s: %v, want %v\nschema %s", filepath.Base(file), group.Description, test.Description, text, got, test.Valid, group.Schema)
-					}
-				}
+			if runGroup(t, filepath.Base(file), group) {
+				count[0]++
+			} else {
+				count[1]++
 			}
 		}
-		name := strings.TrimPrefix(filepath.ToSlash(file), "testdata/suite/")
-		fmt.Fprintf(&report, "%s %d %d\n", strings.TrimSuffix(name, ".json"), supported, len(groups)-supported)
+		name := strings.TrimSuffix(strings.TrimPrefix(filepath.ToSlash(file), "testdata/suite/"), ".json")
+		if count != supported[name] {
+			t.Errorf("%q: {%d, %d}, // groups supported and refused; want %v", name, count[0], count[1], supported[name])
+		}
 	}
-	t.Log("\n" + report.String())
+}
+
+// runGroup checks one group and reports whether its schema is supported.
+func runGroup(t *testing.T, file string, group suiteCase) bool {
+	g, err := FromJSONSchema(group.Schema)
+	if errors.Is(err, ErrEmpty) {
+		for _, test := range group.Tests {
+			if test.Valid {
+				t.Errorf("%s: %s: %v, but %s is valid", file, group.Description, err, test.Data)
+			}
+		}
+		return true
+	}
+	if err != nil {
+		if !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrLimit) {
+			t.Errorf("%s: %s: %v", file, group.Description, err)
+		}
+		return false
+	}
+	for _, test := range group.Tests {
+		if slices.ContainsFunc(narrowed[file], func(part string) bool { return strings.Contains(test.Description, part) }) {
+			continue
+		}
+		for _, text := range orders(t, test.Data) {
+			if got := g.Match(text); got != test.Valid {
+				t.Errorf("%s: %s: %s: %s: %v, want %v\nschema %s", file, group.Description, test.Description, text, got, test.Valid, group.Schema)
+			}
+		}
+	}
+	return true
 }

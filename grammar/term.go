@@ -253,7 +253,7 @@ func (c *compiler) solve(root termID) error {
 		}
 		kids, err := c.dependencies(s)
 		if err != nil {
-			return err
+			return c.placed(id, err)
 		}
 		deps[id] = kids
 		work = append(work, kids...)
@@ -267,7 +267,7 @@ func (c *compiler) solve(root termID) error {
 			}
 			ok, err := c.hasValue(t.shape)
 			if err != nil {
-				return err
+				return c.placed(order[i], err)
 			}
 			if ok {
 				c.terms[order[i]].productive, again = true, true
@@ -278,4 +278,16 @@ func (c *compiler) solve(root termID) error {
 		c.terms[id].solved = true
 	}
 	return nil
+}
+
+// placed adds the place of a term's schema to an error.
+func (c *compiler) placed(id termID, err error) error {
+	t := c.terms[id]
+	for t.node == nil && len(t.kids) > 0 {
+		t = c.terms[t.kids[0]]
+	}
+	if t.node == nil {
+		return err
+	}
+	return fmt.Errorf("%s: %w", c.where[t.node].path, err)
 }

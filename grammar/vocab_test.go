@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // qwenVocab returns the 151,936 pieces of Qwen2.5's vocabulary; the test is skipped without shared data.
@@ -127,7 +129,7 @@ func ids(v *Vocab, s string) []int32 {
 }
 
 // checkMask compares the mask with the definition: one token at a time, from the bytes alone.
-func checkMask(t testing.TB, s *State) {
+func checkMask(t rapid.TB, s *State) {
 	t.Helper()
 	mask := s.Mask()
 	for id := range int32(len(s.m.v.pieces)) {
@@ -137,9 +139,37 @@ func checkMask(t testing.TB, s *State) {
 	}
 }
 
-// randomRun accepts random allowed tokens, checking masks on the way, and returns the text; it prefers
-// to end after n tokens. It fails on a dead end.
-func randomRun(t testing.TB, m *Matcher, rng *rand.Rand, n, check int) []byte {
+// shortestEnd searches for the fewest bytes that complete the text at p, within a bound.
+func shortestEnd(a *automaton, p *position) ([]byte, bool) {
+	type step struct {
+		p    *position
+		back int
+		b    byte
+	}
+	steps := []step{{p: p}}
+	seen := map[*position]bool{p: true}
+	for i := 0; i < len(steps) && len(steps) < 1500; i++ {
+		if steps[i].p.complete {
+			var out []byte
+			for k := i; k > 0; k = steps[k].back {
+				out = append(out, steps[k].b)
+			}
+			slices.Reverse(out)
+			return out, true
+		}
+		for b := range 256 {
+			if q := a.step(steps[i].p, byte(b)); !q.dead() && !seen[q] {
+				seen[q] = true
+				steps = append(steps, step{q, i, byte(b)})
+			}
+		}
+	}
+	return nil, false
+}
+
+// randomRun accepts random allowed tokens, checking masks on the way, and returns the text; after n
+// tokens it goes to the nearest end. It fails on a dead end.
+func randomRun(t rapid.TB, m *Matcher, rng *rand.Rand, n, check int) []byte {
 	t.Helper()
 	s := m.Start()
 	var text []byte
@@ -164,16 +194,15 @@ func randomRun(t testing.TB, m *Matcher, rng *rand.Rand, n, check int) []byte {
 			t.Fatalf("dead end after %q", text)
 		}
 		id := allowed[rng.IntN(len(allowed))]
-		if i >= n {
-			// Steer to an end: closing characters first, then whatever is shortest to finish.
-			for _, c := range []string{"\"", "}", "]", ",", ":", "0", "a"} {
-				if k := ids(m.v, c); mask.Has(k[0]) && rng.IntN(3) > 0 {
-					id = k[0]
-					break
+		if i >= n && i%10 == 0 {
+			if rest, ok := shortestEnd(m.g.a, s.p); ok {
+				if err := s.AcceptBytes(rest); err != nil || !s.Complete() {
+					t.Fatalf("after %q: %q should end it: %v", text, rest, err)
 				}
+				return append(text, rest...)
 			}
 		}
-		if i > n+5000 {
+		if i > n+1000 {
 			t.Fatalf("no end after %d tokens: %q", i, text)
 		}
 		if err := s.Accept(id); err != nil {
