@@ -114,7 +114,7 @@ func TestEndOfGeneration(t *testing.T) {
 	d := with(typeControl, "<stop>", "<turn>", "<msg>", "<pad>", "<rep>", "<sep>", "<bos>", "<other>")
 	d.eos, d.eot, d.eom, d.fimPad, d.fimRep, d.fimSep, d.bos, d.unk, d.pad = 257, 258, 259, 260, 261, 262, 263, 264, 264
 	tok := build(t, d)
-	for id := int32(0); id < int32(tok.VocabSize()); id++ {
+	for id := range int32(tok.VocabSize()) {
 		if want := id >= 257 && id <= 262; tok.IsEOG(id) != want {
 			t.Errorf("IsEOG(%d) = %v", id, !want)
 		}
