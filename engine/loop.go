@@ -307,6 +307,12 @@ func (e *Engine) advance(p portion, logits backend.Logits, row int) {
 	}
 	s.stats.Generated++
 	s.job.sampler.Accept(id)
+	if m, ok := r.Mask.(accepter); ok {
+		if err := m.Accept(id); err != nil {
+			e.finish(s, ReasonFailure, err)
+			return
+		}
+	}
 	if r.IsEnd != nil && r.IsEnd(id) {
 		e.finish(s, ReasonStop, nil)
 		return

@@ -14,13 +14,16 @@ type Request struct {
 	Prompt    []int32                         // token ids, at least one
 	MaxTokens int                             // most tokens to generate; 0 only evaluates the prompt, negative runs to the end of the context
 	Sampling  sample.Config                   //
-	Mask      sample.Mask                     // constrains what may be sampled; nil for none. The engine calls it from its own goroutine
+	Mask      sample.Mask                     // constrains what may be sampled, such as a grammar.State; nil for none. The engine calls it from its own goroutine and tells it the sampled tokens if it has a method Accept(int32) error
 	IsEnd     func(id int32) bool             // end-of-generation tokens; nil for none
 	Logits    func(pos int, logits []float32) // called with the logits of every position of the prompt, in order, from the engine's goroutine; nil for none
 	Fresh     bool                            // evaluate the whole prompt even where the cells hold its beginning
 	Session   *Session                        // continues this session; nil for a sequence of its own
 	Chunk     int                             // most prompt tokens in one step; 0 for the engine's batch
 }
+
+// An accepter is a mask with a position of its own: it is told every sampled token, end-of-generation tokens included.
+type accepter interface{ Accept(id int32) error }
 
 // A Reason says why a request ended.
 type Reason string
