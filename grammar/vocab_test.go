@@ -139,8 +139,22 @@ func checkMask(t rapid.TB, s *State) {
 	}
 }
 
-// shortestEnd searches for the fewest bytes that complete the text at p, within a bound.
+// shortestEnd searches for few bytes that complete the text at p, within a bound: first among those that
+// end values, then among all.
 func shortestEnd(a *automaton, p *position) ([]byte, bool) {
+	all := make([]byte, 256)
+	for b := range all {
+		all[b] = byte(b)
+	}
+	for _, alphabet := range []string{"\"}]:,0", "\"}]:,{[0125abx-.\\n", string(all)} {
+		if end, ok := searchEnd(a, p, alphabet); ok {
+			return end, true
+		}
+	}
+	return nil, false
+}
+
+func searchEnd(a *automaton, p *position, alphabet string) ([]byte, bool) {
 	type step struct {
 		p    *position
 		back int
@@ -157,10 +171,10 @@ func shortestEnd(a *automaton, p *position) ([]byte, bool) {
 			slices.Reverse(out)
 			return out, true
 		}
-		for b := range 256 {
-			if q := a.step(steps[i].p, byte(b)); !q.dead() && !seen[q] {
+		for _, b := range []byte(alphabet) {
+			if q := a.step(steps[i].p, b); !q.dead() && !seen[q] {
 				seen[q] = true
-				steps = append(steps, step{q, i, byte(b)})
+				steps = append(steps, step{q, i, b})
 			}
 		}
 	}
