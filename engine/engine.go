@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/minfer-go/minfer/backend"
 	"github.com/minfer-go/minfer/gguf"
@@ -17,6 +18,7 @@ import (
 	"github.com/minfer-go/minfer/kv"
 	"github.com/minfer-go/minfer/model"
 	"github.com/minfer-go/minfer/quant"
+	"github.com/minfer-go/minfer/sample"
 )
 
 // Errors of opening an engine and of requests; the wrapped text gives the numbers.
@@ -25,6 +27,7 @@ var (
 	ErrRequest       = errors.New("engine: bad request")
 	ErrContextLength = errors.New("engine: prompt does not fit the context")
 	ErrClosed        = errors.New("engine: closed")
+	ErrBusy          = errors.New("engine: too many requests wait")
 	ErrInternal      = errors.New("engine: internal failure") // a panic while a request was served
 )
 
@@ -33,18 +36,22 @@ const (
 	DefaultContext = 4096
 	DefaultBatch   = 512
 	MaxBatch       = 1 << 16
+	DefaultQueue   = 1 << 10
 	MaxSequences   = 1 << 12
+	MaxQueue       = 1 << 20
 	maxPrograms    = 64 // compiled programs kept
 )
 
 // Options configure an engine. The zero value suits a single user.
 type Options struct {
-	Backends       []string   // fence by name; empty lets every usable backend take part
-	Threads        int        // CPU workers; 0 for as many as suit the machine
-	Context        int        // KV cells, shared by all sequences; 0 for DefaultContext, at most the model's own context
-	Batch          int        // most tokens in one step; 0 for DefaultBatch
-	Sequences      int        // most sequences that run at once; 0 for 1
-	CacheType      quant.Type // element type of KV cells, if CacheTypeSet; otherwise the backend's default
+	Backends       []string      // fence by name; empty lets every usable backend take part
+	Threads        int           // CPU workers; 0 for as many as suit the machine
+	Context        int           // KV cells, shared by all sequences; 0 for DefaultContext, at most the model's own context
+	Batch          int           // most tokens in one step; 0 for DefaultBatch
+	Sequences      int           // most sequences that run at once; 0 for 1
+	Queue          int           // most requests that wait to start; 0 for DefaultQueue
+	QueueTimeout   time.Duration // how long a request may wait to start; 0 for ever
+	CacheType      quant.Type    // element type of KV cells, if CacheTypeSet; otherwise the backend's default
 	CacheTypeSet   bool
 	F32Activations bool        // reference path: products do not quantize their input
 	Budget         int         // bytes for weights, cells and activations together; 0 for no limit
@@ -64,16 +71,20 @@ type Engine struct {
 	programs *graph.Cache[backend.Program]
 	memory   graph.Memory
 
-	mu      sync.Mutex
-	queue   []*Job
-	wake    chan struct{} // capacity 1: the queue or a cancellation wants the loop's attention
-	closed  bool
-	done    chan struct{} // closed when the loop has ended
-	running []*sequence   // owned by the loop
-	batch   backend.Batch // owned by the loop, reused
-	plan    []portion     // owned by the loop, reused
-	refused []*sequence   // owned by the loop, reused
-	held    int           // cells promised to running sequences
+	mu         sync.Mutex
+	queue      []*Job
+	wake       chan struct{} // capacity 1: the queue or a cancellation wants the loop's attention
+	closed     bool
+	done       chan struct{} // closed when the loop has ended
+	running    []*sequence   // owned by the loop
+	batch      backend.Batch // owned by the loop, reused
+	plan       []portion     // owned by the loop, reused
+	prompts    []*sequence   // owned by the loop, reused
+	waiting    []*sequence   // owned by the loop: those that gave way
+	stalled    int           // owned by the loop: turns without a row
+	lastHidden bool          // owned by the loop: the last step gave hidden states
+	scorer     sample.Scorer // owned by the loop
+	counters   counters
 
 	prefixes prefixes   // owned by the loop
 	sessions []*Session // owned by the loop
@@ -112,6 +123,9 @@ func prepare(m model.Model, o Options) (*Engine, error) {
 	if o.Sequences == 0 {
 		o.Sequences = 1
 	}
+	if o.Queue == 0 {
+		o.Queue = DefaultQueue
+	}
 	if !o.FuseSet {
 		o.Fuse = graph.RulesFromEnv()
 	}
@@ -122,6 +136,8 @@ func prepare(m model.Model, o Options) (*Engine, error) {
 		return nil, fmt.Errorf("%w: batch of %d tokens, must lie in [1, %d]", ErrOptions, o.Batch, MaxBatch)
 	case o.Sequences < 1 || o.Sequences > MaxSequences:
 		return nil, fmt.Errorf("%w: %d sequences at once, must lie in [1, %d]", ErrOptions, o.Sequences, MaxSequences)
+	case o.Queue < 1 || o.Queue > MaxQueue:
+		return nil, fmt.Errorf("%w: queue of %d requests, must lie in [1, %d]", ErrOptions, o.Queue, MaxQueue)
 	case o.Threads < 0:
 		return nil, fmt.Errorf("%w: %d threads", ErrOptions, o.Threads)
 	}
@@ -196,7 +212,7 @@ func (e *Engine) fit() (graph.Memory, error) {
 
 // largest is the Params of the biggest step that the scheduler composes.
 func (e *Engine) largest() graph.Params {
-	return e.params(e.options.Batch, min(e.options.Sequences, e.options.Batch), graph.Prefill)
+	return e.params(e.options.Batch, min(e.options.Sequences, e.options.Batch), graph.Prefill, false)
 }
 
 func (e *Engine) spec() backend.KVSpec {
@@ -205,10 +221,10 @@ func (e *Engine) spec() backend.KVSpec {
 }
 
 // params is the Params of a step.
-func (e *Engine) params(tokens, outputs int, phase graph.Phase) graph.Params {
+func (e *Engine) params(tokens, outputs int, phase graph.Phase, hidden bool) graph.Params {
 	return graph.Params{
 		Tokens: tokens, Outputs: outputs, Phase: phase, Cells: e.options.Context, KVType: e.options.CacheType,
-		Fuse: e.options.Fuse, Device: 1, Weights: 1,
+		Hidden: hidden, Fuse: e.options.Fuse, Device: 1, Weights: 1,
 	}
 }
 
@@ -296,7 +312,7 @@ func (e *Engine) Graph(tokens int) (*graph.Graph, []graph.Target, error) {
 	if tokens == 1 {
 		phase = graph.Decode
 	}
-	g, err := e.graph(e.params(tokens, 1, phase))
+	g, err := e.graph(e.params(tokens, 1, phase, false))
 	return g, e.targets(), err
 }
 

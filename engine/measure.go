@@ -32,7 +32,7 @@ func (e *Engine) Stream() (float64, error) {
 // StepBytes is how many bytes of weights and KV cells a decode step of one sequence reads when it holds the given number
 // of tokens.
 func (e *Engine) StepBytes(tokens int) (int, error) {
-	g, err := e.graph(e.params(1, 1, graph.Decode))
+	g, err := e.graph(e.params(1, 1, graph.Decode, false))
 	if err != nil {
 		return 0, err
 	}

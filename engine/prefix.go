@@ -52,8 +52,8 @@ func (p *prefixes) longest(prompt []int32, running []*sequence, limit int) (*kv.
 		}
 	}
 	for _, s := range running {
-		if s.job.request.Session != nil {
-			continue // its cells may have been shifted
+		if !s.shares() {
+			continue
 		}
 		if c := min(common(s.tokens, prompt), limit); c > n {
 			from, n, at = s.cells, c, -1
@@ -81,6 +81,15 @@ func common(a, b []int32) int {
 		if a[i] != b[i] {
 			return i
 		}
+	}
+	return n
+}
+
+// cells is about how many cells are kept: those that several sequences share count more than once.
+func (p *prefixes) cells() int {
+	n := 0
+	for _, k := range p.kept {
+		n += len(k.tokens)
 	}
 	return n
 }

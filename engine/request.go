@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +18,8 @@ type Request struct {
 	Mask      sample.Mask                     // constrains what may be sampled, such as a grammar.State; nil for none. The engine calls it from its own goroutine and tells it the sampled tokens if it has a method Accept(int32) error
 	IsEnd     func(id int32) bool             // end-of-generation tokens; nil for none
 	Logits    func(pos int, logits []float32) // called with the logits of every position of the prompt, in order, from the engine's goroutine; nil for none
+	Hidden    func(pos int, hidden []float32) // like Logits, with the final hidden state of every position; MaxTokens must be 0
+	Logprobs  *int                            // log probabilities of each token, and of so many of the likeliest; nil for none
 	Fresh     bool                            // evaluate the whole prompt even where the cells hold its beginning
 	Session   *Session                        // continues this session; nil for a sequence of its own
 	Chunk     int                             // most prompt tokens in one step; 0 for the engine's batch
@@ -37,7 +40,11 @@ const (
 )
 
 // A Token is one generated token.
-type Token struct{ ID int32 }
+type Token struct {
+	ID      int32
+	Logprob float64          // of the model's own distribution, if the request asked for it
+	Top     []sample.Logprob // the likeliest tokens, likewise
+}
 
 // Stats counts what a request took.
 type Stats struct {
@@ -89,6 +96,12 @@ func (e *Engine) Submit(ctx context.Context, r Request) (*Job, error) {
 	if r.Chunk < 0 {
 		return nil, fmt.Errorf("%w: chunk of %d tokens", ErrRequest, r.Chunk)
 	}
+	if r.Hidden != nil && (r.MaxTokens != 0 || r.Logits != nil || r.Session != nil) {
+		return nil, fmt.Errorf("%w: hidden states are given without generating, logits or a session", ErrRequest)
+	}
+	if r.Logprobs != nil && (*r.Logprobs < 0 || *r.Logprobs > vocab) {
+		return nil, fmt.Errorf("%w: %d log probabilities of a vocabulary of %d", ErrRequest, *r.Logprobs, vocab)
+	}
 	sampler, err := sample.New(r.Sampling, vocab)
 	if err != nil {
 		return nil, err
@@ -101,6 +114,10 @@ func (e *Engine) Submit(ctx context.Context, r Request) (*Job, error) {
 	if e.closed {
 		e.mu.Unlock()
 		return nil, ErrClosed
+	}
+	if n := len(e.queue); n >= e.options.Queue {
+		e.mu.Unlock()
+		return nil, fmt.Errorf("%w: %d requests wait already", ErrBusy, n)
 	}
 	e.queue = append(e.queue, j)
 	e.mu.Unlock()
@@ -128,6 +145,21 @@ func (j *Job) Next() (t Token, ok bool) {
 		}
 		<-j.changed
 	}
+}
+
+// Position is how many requests wait before this one; 0 once it is the next or has started.
+func (j *Job) Position() int {
+	j.engine.mu.Lock()
+	defer j.engine.mu.Unlock()
+	return max(0, slices.Index(j.engine.queue, j))
+}
+
+// report is the callback that gets a result of every position of the prompt, nil if there is none.
+func (j *Job) report() func(pos int, result []float32) {
+	if j.request.Hidden != nil {
+		return j.request.Hidden
+	}
+	return j.request.Logits
 }
 
 // Result is how an ended request ended. err is nil for ReasonStop and ReasonLength; for ReasonCancel it is the cause.

@@ -241,6 +241,7 @@ func (s *Session) enter(q *sequence) error {
 	n := min(common(s.tokens, q.job.request.Prompt), len(q.job.request.Prompt)-1)
 	s.cells.Truncate(n)
 	s.busy = true
+	q.looked = true
 	q.cells, q.tokens = s.cells, append(q.tokens, s.tokens[:n]...)
 	q.pending, q.stats.Cached = q.job.request.Prompt[n:], n
 	return nil
@@ -266,4 +267,15 @@ func (e *Engine) evict(n int) {
 			s.empty()
 		}
 	}
+}
+
+// idleCells is how many cells evict could free.
+func (e *Engine) idleCells() int {
+	n := 0
+	for _, s := range e.sessions {
+		if !s.busy {
+			n += len(s.tokens)
+		}
+	}
+	return n
 }

@@ -19,6 +19,7 @@ func (p Phase) String() string { return [...]string{"prefill", "decode"}[p] }
 type Params struct {
 	Tokens  int        // rows of the step
 	Outputs int        // rows whose logits are wanted; 0 for a prompt chunk that nobody samples from
+	Hidden  bool       // the wanted rows give the final hidden state, [width], instead of logits
 	Phase   Phase      //
 	Cells   int        // KV cells of the arena
 	KVType  quant.Type // element type of the cells

@@ -112,6 +112,10 @@ func (d *decoder) Run(embed, norm, output, outputBias graph.Weight, layer func(i
 		h = d.Node(name(i, "ffn_residual"), graph.Add{}, h, b.ffn(h))
 	}
 	h = d.Norm("output_norm", h, norm)
+	if p.Hidden {
+		d.Output(h)
+		return d.Build()
+	}
 	d.Output(d.Linear("logits", h, output, outputBias))
 	return d.Build()
 }

@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// headroom is how many cells beyond its prompt a request should find before it starts, so that it does not have to give
+// way at once.
+const headroom = 64
+
+// admit starts requests in order while there are places and cells: first those that had to give way, then the queue.
+func (e *Engine) admit() {
+	for len(e.running) < e.options.Sequences {
+		if len(e.waiting) > 0 {
+			s := e.waiting[0]
+			if !e.fits(len(s.pending)) {
+				return
+			}
+			e.waiting = append(e.waiting[:0], e.waiting[1:]...)
+			e.running = append(e.running, s)
+			continue
+		}
+		j := e.head()
+		if j == nil {
+			return
+		}
+		r := &j.request
+		need := len(r.Prompt) + headroom
+		if r.MaxTokens >= 0 {
+			need = len(r.Prompt) + min(headroom, r.MaxTokens)
+		}
+		if context.Cause(j.ctx) == nil && !e.fits(need) {
+			return
+		}
+		e.pop(j)
+		e.start(j)
+	}
+}
+
+// fits reports whether n cells, at most the arena, can be had without taking any from running sequences.
+func (e *Engine) fits(n int) bool {
+	if len(e.running) == 0 {
+		return true
+	}
+	return e.arena.Free()+e.prefixes.cells()+e.idleCells() >= min(n, e.options.Context)
+}
+
+// start makes a sequence of a job.
+func (e *Engine) start(j *Job) {
+	now := time.Now()
+	s := &sequence{job: j, pending: j.request.Prompt, started: now}
+	s.stats = Stats{Prompt: len(j.request.Prompt), Queued: now.Sub(j.queued)}
+	refuse := func(r Reason, err error) {
+		e.count(&s.stats, r)
+		j.end(r, s.stats, err)
+	}
+	if err := context.Cause(j.ctx); err != nil {
+		refuse(ReasonCancel, err)
+		return
+	}
+	s.tokens = make([]int32, 0, len(j.request.Prompt)+max(0, min(j.request.MaxTokens, e.options.Context-len(j.request.Prompt))))
+	if j.request.Session != nil {
+		if err := j.request.Session.enter(s); err != nil {
+			refuse(ReasonFailure, err)
+			return
+		}
+	} else {
+		s.cells = e.arena.NewSeq()
+	}
+	e.running = append(e.running, s)
+}
+
+// head is the first queued job, after those that waited too long have been refused; nil if there is none or the engine is
+// closed.
+func (e *Engine) head() *Job {
+	var late []*Job
+	e.mu.Lock()
+	if limit := e.options.QueueTimeout; limit > 0 {
+		kept := e.queue[:0]
+		for _, j := range e.queue {
+			if time.Since(j.queued) > limit {
+				late = append(late, j)
+			} else {
+				kept = append(kept, j)
+			}
+		}
+		e.queue = kept
+	}
+	var first *Job
+	if len(e.queue) > 0 && !e.closed {
+		first = e.queue[0]
+	}
+	e.mu.Unlock()
+	for _, j := range late {
+		s := Stats{Prompt: len(j.request.Prompt), Queued: time.Since(j.queued)}
+		e.count(&s, ReasonFailure)
+		j.end(ReasonFailure, s, fmt.Errorf("%w: waited %s in the queue", ErrBusy, s.Queued.Round(time.Millisecond)))
+	}
+	return first
+}
+
+// pop takes a job out of the queue.
+func (e *Engine) pop(j *Job) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i, have := range e.queue {
+		if have == j {
+			e.queue = append(e.queue[:i], e.queue[i+1:]...)
+			return
+		}
+	}
+}
+
+// nextDeadline is when the first queued job will have waited too long.
+func (e *Engine) nextDeadline() (time.Time, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.options.QueueTimeout <= 0 || len(e.queue) == 0 {
+		return time.Time{}, false
+	}
+	return e.queue[0].queued.Add(e.options.QueueTimeout), true
+}
+
+// refuseQueue ends what was never started, and what gave way and did not return.
+func (e *Engine) refuseQueue() {
+	for _, s := range e.waiting {
+		s.cells.Free()
+		s.job.end(ReasonFailure, s.stats, ErrClosed)
+	}
+	e.waiting = nil
+	e.mu.Lock()
+	queue := e.queue
+	e.queue = nil
+	e.mu.Unlock()
+	for _, j := range queue {
+		j.end(ReasonFailure, Stats{Prompt: len(j.request.Prompt)}, ErrClosed)
+	}
+}

@@ -1,0 +1,211 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/minfer-go/minfer/backend"
+	"github.com/minfer-go/minfer/graph"
+)
+
+// How the prompt tokens of a step are bounded: while other sequences generate, a step brings at most mixedPrompt of them,
+// so that nobody waits long for a token.
+const mixedPrompt = 128
+
+// worthWaiting is how many tokens another sequence must be about to evaluate before one with the same beginning waits
+// for them.
+const worthWaiting = 16
+
+// A portion is what one sequence contributes to a step.
+type portion struct {
+	seq     *sequence
+	rows    int
+	outputs int // rows with a result: the last ones
+}
+
+// stepParams are the Params of a step that do not follow from its batch.
+type stepParams struct {
+	phase  graph.Phase
+	hidden bool // the results are hidden states, not logits
+}
+
+// compose fills the batch: one token of every sequence that generates, then prompt chunks while the step has room. Steps
+// of hidden states and of logits alternate where both are asked for.
+func (e *Engine) compose() stepParams {
+	b := &e.batch
+	b.Tokens, b.Positions, b.Cells, b.OutRows, b.Seqs = b.Tokens[:0], b.Positions[:0], b.Cells[:0], b.OutRows[:0], b.Seqs[:0]
+	e.plan, e.prompts = e.plan[:0], e.prompts[:0]
+	params := stepParams{phase: graph.Decode, hidden: e.nextHidden()}
+	// The list changes where a sequence has to give way.
+	for i := 0; i < len(e.running) && len(b.Tokens) < e.options.Batch; i++ {
+		if s := e.running[i]; !s.prefills() && !params.hidden {
+			if !e.add(s, 1, 1) {
+				i--
+			}
+		}
+	}
+	room := e.options.Batch - len(b.Tokens)
+	if len(b.Tokens) > 0 {
+		room = min(room, mixedPrompt)
+	}
+	for _, s := range e.running {
+		if s.prefills() && (s.job.request.Hidden != nil) == params.hidden && e.ready(s) {
+			e.prompts = append(e.prompts, s)
+		}
+	}
+	// The shortest first, each an equal share of what is left: nobody starves, and what a short one does not need goes to
+	// the others.
+	slices.SortStableFunc(e.prompts, func(a, b *sequence) int { return len(a.pending) - len(b.pending) })
+	for i, s := range e.prompts {
+		n := min(len(s.pending), (room+len(e.prompts)-i-1)/(len(e.prompts)-i))
+		if c := s.job.request.Chunk; c > 0 {
+			n = min(n, c)
+		}
+		if n == 0 || !slices.Contains(e.running, s) {
+			continue
+		}
+		if e.add(s, n, s.outputs(n)) {
+			room -= n
+			params.phase = graph.Prefill
+		}
+	}
+	return params
+}
+
+// nextHidden says which results the next step gives: hidden states if some sequence wants them and either nothing else
+// runs or the last step gave logits.
+func (e *Engine) nextHidden() bool {
+	hidden, other := false, false
+	for _, s := range e.running {
+		if s.job.request.Hidden != nil {
+			hidden = true
+		} else {
+			other = true
+		}
+	}
+	e.lastHidden = hidden && (!other || !e.lastHidden)
+	return e.lastHidden
+}
+
+// outputs is how many of the next n rows of a sequence give results.
+func (s *sequence) outputs(n int) int {
+	switch r := &s.job.request; {
+	case !s.decoding && s.job.report() != nil:
+		return n
+	case n == len(s.pending) && r.MaxTokens != 0:
+		return 1
+	}
+	return 0
+}
+
+// ready looks, once, for cells that hold the beginning of a sequence, and reports whether it may start: not while a
+// sequence before it is about to evaluate the same beginning.
+func (e *Engine) ready(s *sequence) bool {
+	r := &s.job.request
+	if s.looked || e.prefixes.off || r.Fresh || r.Session != nil || s.job.report() != nil {
+		return true
+	}
+	from, n := e.prefixes.longest(s.pending, e.running, len(s.pending)-1)
+	for _, other := range e.running {
+		if other == s {
+			break
+		}
+		if other.shares() && other.prefills() && min(other.ahead(s.pending), len(s.pending)-1) >= n+worthWaiting {
+			return false
+		}
+	}
+	s.looked = true
+	if n == 0 || s.cells.SharePrefix(from, n) != nil {
+		return true // the prompt is evaluated instead
+	}
+	s.tokens = append(s.tokens, s.pending[:n]...)
+	s.pending = s.pending[n:]
+	if !s.decoding {
+		s.stats.Cached = n
+	}
+	return true
+}
+
+// shares reports whether others may use the sequence's cells: those of a session may have been changed in place.
+func (s *sequence) shares() bool { return s.job.request.Session == nil }
+
+// ahead is the length of the common beginning of a prompt with the tokens that s has and will have evaluated.
+func (s *sequence) ahead(prompt []int32) int {
+	n := common(s.tokens, prompt)
+	if n == len(s.tokens) {
+		n += common(s.pending, prompt[n:])
+	}
+	return n
+}
+
+// add appends rows of a sequence to the batch. Where cells are short, sequences that came later give theirs up; if that
+// is not enough, s itself waits or fails, and add reports false.
+func (e *Engine) add(s *sequence, rows, outputs int) bool {
+	at := s.cells.Len()
+	for {
+		e.reclaim(rows)
+		err := s.cells.Append(rows)
+		if err == nil {
+			break
+		}
+		if !full(err) || !e.giveWay(s) {
+			e.finish(s, ReasonFailure, err)
+			return false
+		}
+		if !slices.Contains(e.running, s) {
+			return false
+		}
+	}
+	b := &e.batch
+	row := len(b.Tokens)
+	cells := s.cells.Cells()
+	b.Tokens = append(b.Tokens, s.pending[:rows]...)
+	b.Cells = append(b.Cells, cells[at:]...)
+	for i := range rows {
+		b.Positions = append(b.Positions, int32(at+i))
+	}
+	for i := rows - outputs; i < rows; i++ {
+		b.OutRows = append(b.OutRows, int32(row+i))
+	}
+	b.Seqs = append(b.Seqs, backend.SeqRun{Row: row, Rows: rows, Cells: cells})
+	e.plan = append(e.plan, portion{seq: s, rows: rows, outputs: outputs})
+	return true
+}
+
+// giveWay sends the latest sequence that may wait back to the queue, its cells freed: s itself if none came later. The
+// tokens it has are evaluated again when it returns, with the same result. It reports whether one was found.
+func (e *Engine) giveWay(s *sequence) bool {
+	for i := len(e.running) - 1; i >= 0; i-- {
+		v := e.running[i]
+		if v.pinned() || e.planned(v) {
+			continue
+		}
+		if v == s && len(e.running) == 1 {
+			return false // nobody is left to take cells from
+		}
+		e.leave(v)
+		v.cells.Free()
+		v.pending = slices.Concat(v.tokens, v.pending)
+		v.tokens, v.cells, v.looked = v.tokens[:0], e.arena.NewSeq(), false
+		e.waiting = append(e.waiting, v)
+		e.counters.gaveWay()
+		return true
+	}
+	return false
+}
+
+// planned reports whether a sequence has rows in the batch already.
+func (e *Engine) planned(s *sequence) bool {
+	for _, p := range e.plan {
+		if p.seq == s {
+			return true
+		}
+	}
+	return false
+}
+
+// reclaim frees cells that nobody runs on until n are free: those kept of ended sequences first, then those of idle
+// sessions.
+func (e *Engine) reclaim(n int) {
+	e.prefixes.release(e.arena, n)
+	e.evict(n)
+}
