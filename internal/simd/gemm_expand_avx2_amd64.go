@@ -4,30 +4,30 @@
 
 package simd
 
-// expand256Q4_0 expands count units: it is expandQ4_0 for several.
+// expand256Q40 expands count units: it is expandQ40 for several.
 //
 //go:noescape
-func expand256Q4_0(dst *byte, units *byte, count int)
+func expand256Q40(dst *byte, units *byte, count int)
 
-// expand256Q4_1 expands count units: it is expandQ4_1 for several.
+// expand256Q41 expands count units: it is expandQ41 for several.
 //
 //go:noescape
-func expand256Q4_1(dst *byte, units *byte, count int)
+func expand256Q41(dst *byte, units *byte, count int)
 
-// expand256Q5_0 expands count units: it is expandQ5_0 for several.
+// expand256Q50 expands count units: it is expandQ50 for several.
 //
 //go:noescape
-func expand256Q5_0(dst *byte, units *byte, count int)
+func expand256Q50(dst *byte, units *byte, count int)
 
-// expand256Q5_1 expands count units: it is expandQ5_1 for several.
+// expand256Q51 expands count units: it is expandQ51 for several.
 //
 //go:noescape
-func expand256Q5_1(dst *byte, units *byte, count int)
+func expand256Q51(dst *byte, units *byte, count int)
 
-// expand256Q8_0 expands count units: it is expandQ8_0 for several.
+// expand256Q80 expands count units: it is expandQ80 for several.
 //
 //go:noescape
-func expand256Q8_0(dst *byte, units *byte, count int)
+func expand256Q80(dst *byte, units *byte, count int)
 
 // expand256IQ4NL expands count units: it is expandIQ4NL for several.
 //

@@ -128,8 +128,8 @@ DATA tableIQ4XS<>+8(SB)/4, $0xa6998d81
 DATA tableIQ4XS<>+12(SB)/4, $0xf1d9c5b5
 GLOBL tableIQ4XS<>(SB), RODATA|NOPTR, $16
 
-// func expand256Q4_0(dst *byte, units *byte, count int)
-TEXT ·expand256Q4_0(SB), NOSPLIT|NOFRAME, $0-24
+// func expand256Q40(dst *byte, units *byte, count int)
+TEXT ·expand256Q40(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ units+8(FP), SI
 	MOVQ count+16(FP), CX
@@ -258,8 +258,8 @@ unit1:
 	VZEROUPPER 
 	RET
 
-// func expand256Q4_1(dst *byte, units *byte, count int)
-TEXT ·expand256Q4_1(SB), NOSPLIT|NOFRAME, $0-24
+// func expand256Q41(dst *byte, units *byte, count int)
+TEXT ·expand256Q41(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ units+8(FP), SI
 	MOVQ count+16(FP), CX
@@ -397,8 +397,8 @@ unit1:
 	VZEROUPPER 
 	RET
 
-// func expand256Q5_0(dst *byte, units *byte, count int)
-TEXT ·expand256Q5_0(SB), NOSPLIT|NOFRAME, $0-24
+// func expand256Q50(dst *byte, units *byte, count int)
+TEXT ·expand256Q50(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ units+8(FP), SI
 	MOVQ count+16(FP), CX
@@ -625,8 +625,8 @@ unit1:
 	VZEROUPPER 
 	RET
 
-// func expand256Q5_1(dst *byte, units *byte, count int)
-TEXT ·expand256Q5_1(SB), NOSPLIT|NOFRAME, $0-24
+// func expand256Q51(dst *byte, units *byte, count int)
+TEXT ·expand256Q51(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ units+8(FP), SI
 	MOVQ count+16(FP), CX
@@ -862,8 +862,8 @@ unit1:
 	VZEROUPPER 
 	RET
 
-// func expand256Q8_0(dst *byte, units *byte, count int)
-TEXT ·expand256Q8_0(SB), NOSPLIT|NOFRAME, $0-24
+// func expand256Q80(dst *byte, units *byte, count int)
+TEXT ·expand256Q80(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ units+8(FP), SI
 	MOVQ count+16(FP), CX

@@ -44,8 +44,8 @@ DATA tableIQ4XS<>+8(SB)/4, $0xa6998d81
 DATA tableIQ4XS<>+12(SB)/4, $0xf1d9c5b5
 GLOBL tableIQ4XS<>(SB), RODATA|NOPTR, $16
 
-// func expand512Q4_0(dst *byte, units *byte, count int)
-TEXT ·expand512Q4_0(SB), NOSPLIT|NOFRAME, $0-24
+// func expand512Q40(dst *byte, units *byte, count int)
+TEXT ·expand512Q40(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ units+8(FP), SI
 	MOVQ count+16(FP), CX
@@ -120,8 +120,8 @@ unit1:
 	VZEROUPPER 
 	RET
 
-// func expand512Q4_1(dst *byte, units *byte, count int)
-TEXT ·expand512Q4_1(SB), NOSPLIT|NOFRAME, $0-24
+// func expand512Q41(dst *byte, units *byte, count int)
+TEXT ·expand512Q41(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ units+8(FP), SI
 	MOVQ count+16(FP), CX
@@ -201,8 +201,8 @@ unit1:
 	VZEROUPPER 
 	RET
 
-// func expand512Q5_0(dst *byte, units *byte, count int)
-TEXT ·expand512Q5_0(SB), NOSPLIT|NOFRAME, $0-24
+// func expand512Q50(dst *byte, units *byte, count int)
+TEXT ·expand512Q50(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ units+8(FP), SI
 	MOVQ count+16(FP), CX
@@ -312,8 +312,8 @@ unit1:
 	VZEROUPPER 
 	RET
 
-// func expand512Q5_1(dst *byte, units *byte, count int)
-TEXT ·expand512Q5_1(SB), NOSPLIT|NOFRAME, $0-24
+// func expand512Q51(dst *byte, units *byte, count int)
+TEXT ·expand512Q51(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ units+8(FP), SI
 	MOVQ count+16(FP), CX
@@ -428,8 +428,8 @@ unit1:
 	VZEROUPPER 
 	RET
 
-// func expand512Q8_0(dst *byte, units *byte, count int)
-TEXT ·expand512Q8_0(SB), NOSPLIT|NOFRAME, $0-24
+// func expand512Q80(dst *byte, units *byte, count int)
+TEXT ·expand512Q80(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ units+8(FP), SI
 	MOVQ count+16(FP), CX

@@ -4,30 +4,30 @@
 
 package simd
 
-// few256Q4_0x1 multiplies count panels of Q4_0 with one token; rows says how many rows dst has.
+// few256Q40x1 multiplies count panels of Q40 with one token; rows says how many rows dst has.
 //
 //go:noescape
-func few256Q4_0x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few256Q40x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few256Q4_1x1 multiplies count panels of Q4_1 with one token; rows says how many rows dst has.
+// few256Q41x1 multiplies count panels of Q41 with one token; rows says how many rows dst has.
 //
 //go:noescape
-func few256Q4_1x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few256Q41x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few256Q5_0x1 multiplies count panels of Q5_0 with one token; rows says how many rows dst has.
+// few256Q50x1 multiplies count panels of Q50 with one token; rows says how many rows dst has.
 //
 //go:noescape
-func few256Q5_0x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few256Q50x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few256Q5_1x1 multiplies count panels of Q5_1 with one token; rows says how many rows dst has.
+// few256Q51x1 multiplies count panels of Q51 with one token; rows says how many rows dst has.
 //
 //go:noescape
-func few256Q5_1x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few256Q51x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few256Q8_0x1 multiplies count panels of Q8_0 with one token; rows says how many rows dst has.
+// few256Q80x1 multiplies count panels of Q80 with one token; rows says how many rows dst has.
 //
 //go:noescape
-func few256Q8_0x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few256Q80x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
 // few256IQ4NLx1 multiplies count panels of IQ4NL with one token; rows says how many rows dst has.
 //

@@ -164,8 +164,8 @@ DATA tableIQ4XS<>+8(SB)/4, $0xa6998d81
 DATA tableIQ4XS<>+12(SB)/4, $0xf1d9c5b5
 GLOBL tableIQ4XS<>(SB), RODATA|NOPTR, $16
 
-// func few256Q4_0x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few256Q4_0x1(SB), NOSPLIT|NOFRAME, $0-56
+// func few256Q40x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few256Q40x1(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ panels+16(FP), SI
 	MOVQ acts+24(FP), R13
@@ -406,8 +406,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few256Q4_1x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few256Q4_1x1(SB), NOSPLIT|NOFRAME, $0-56
+// func few256Q41x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few256Q41x1(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ panels+16(FP), SI
 	MOVQ acts+24(FP), R13
@@ -653,8 +653,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few256Q5_0x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few256Q5_0x1(SB), NOSPLIT|NOFRAME, $0-56
+// func few256Q50x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few256Q50x1(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ panels+16(FP), SI
 	MOVQ acts+24(FP), R13
@@ -993,8 +993,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few256Q5_1x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few256Q5_1x1(SB), NOSPLIT|NOFRAME, $0-56
+// func few256Q51x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few256Q51x1(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ panels+16(FP), SI
 	MOVQ acts+24(FP), R13
@@ -1338,8 +1338,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few256Q8_0x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few256Q8_0x1(SB), NOSPLIT|NOFRAME, $0-56
+// func few256Q80x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few256Q80x1(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ panels+16(FP), SI
 	MOVQ acts+24(FP), R13

@@ -4,205 +4,205 @@
 
 package simd
 
-// few512Q4_0x1 multiplies count panels of Q4_0 with a group of 1; rows says how many rows dst has.
+// few512Q40x1 multiplies count panels of Q40 with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_0x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q40x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_0x2 multiplies count panels of Q4_0 with a group of 2; rows says how many rows dst has.
+// few512Q40x2 multiplies count panels of Q40 with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_0x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q40x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_0x3 multiplies count panels of Q4_0 with a group of 3; rows says how many rows dst has.
+// few512Q40x3 multiplies count panels of Q40 with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_0x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q40x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_0x4 multiplies count panels of Q4_0 with a group of 4; rows says how many rows dst has.
+// few512Q40x4 multiplies count panels of Q40 with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_0x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q40x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_0x5 multiplies count panels of Q4_0 with a group of 5; rows says how many rows dst has.
+// few512Q40x5 multiplies count panels of Q40 with a group of 5; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_0x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q40x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_0x6 multiplies count panels of Q4_0 with a group of 6; rows says how many rows dst has.
+// few512Q40x6 multiplies count panels of Q40 with a group of 6; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_0x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q40x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_0x7 multiplies count panels of Q4_0 with a group of 7; rows says how many rows dst has.
+// few512Q40x7 multiplies count panels of Q40 with a group of 7; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_0x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q40x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_0x8 multiplies count panels of Q4_0 with a group of 8; rows says how many rows dst has.
+// few512Q40x8 multiplies count panels of Q40 with a group of 8; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_0x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q40x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_1x1 multiplies count panels of Q4_1 with a group of 1; rows says how many rows dst has.
+// few512Q41x1 multiplies count panels of Q41 with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_1x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q41x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_1x2 multiplies count panels of Q4_1 with a group of 2; rows says how many rows dst has.
+// few512Q41x2 multiplies count panels of Q41 with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_1x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q41x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_1x3 multiplies count panels of Q4_1 with a group of 3; rows says how many rows dst has.
+// few512Q41x3 multiplies count panels of Q41 with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_1x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q41x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_1x4 multiplies count panels of Q4_1 with a group of 4; rows says how many rows dst has.
+// few512Q41x4 multiplies count panels of Q41 with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_1x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q41x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_1x5 multiplies count panels of Q4_1 with a group of 5; rows says how many rows dst has.
+// few512Q41x5 multiplies count panels of Q41 with a group of 5; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_1x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q41x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_1x6 multiplies count panels of Q4_1 with a group of 6; rows says how many rows dst has.
+// few512Q41x6 multiplies count panels of Q41 with a group of 6; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_1x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q41x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_1x7 multiplies count panels of Q4_1 with a group of 7; rows says how many rows dst has.
+// few512Q41x7 multiplies count panels of Q41 with a group of 7; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_1x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q41x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q4_1x8 multiplies count panels of Q4_1 with a group of 8; rows says how many rows dst has.
+// few512Q41x8 multiplies count panels of Q41 with a group of 8; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q4_1x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q41x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_0x1 multiplies count panels of Q5_0 with a group of 1; rows says how many rows dst has.
+// few512Q50x1 multiplies count panels of Q50 with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_0x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q50x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_0x2 multiplies count panels of Q5_0 with a group of 2; rows says how many rows dst has.
+// few512Q50x2 multiplies count panels of Q50 with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_0x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q50x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_0x3 multiplies count panels of Q5_0 with a group of 3; rows says how many rows dst has.
+// few512Q50x3 multiplies count panels of Q50 with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_0x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q50x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_0x4 multiplies count panels of Q5_0 with a group of 4; rows says how many rows dst has.
+// few512Q50x4 multiplies count panels of Q50 with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_0x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q50x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_0x5 multiplies count panels of Q5_0 with a group of 5; rows says how many rows dst has.
+// few512Q50x5 multiplies count panels of Q50 with a group of 5; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_0x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q50x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_0x6 multiplies count panels of Q5_0 with a group of 6; rows says how many rows dst has.
+// few512Q50x6 multiplies count panels of Q50 with a group of 6; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_0x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q50x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_0x7 multiplies count panels of Q5_0 with a group of 7; rows says how many rows dst has.
+// few512Q50x7 multiplies count panels of Q50 with a group of 7; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_0x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q50x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_0x8 multiplies count panels of Q5_0 with a group of 8; rows says how many rows dst has.
+// few512Q50x8 multiplies count panels of Q50 with a group of 8; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_0x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q50x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_1x1 multiplies count panels of Q5_1 with a group of 1; rows says how many rows dst has.
+// few512Q51x1 multiplies count panels of Q51 with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_1x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q51x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_1x2 multiplies count panels of Q5_1 with a group of 2; rows says how many rows dst has.
+// few512Q51x2 multiplies count panels of Q51 with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_1x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q51x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_1x3 multiplies count panels of Q5_1 with a group of 3; rows says how many rows dst has.
+// few512Q51x3 multiplies count panels of Q51 with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_1x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q51x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_1x4 multiplies count panels of Q5_1 with a group of 4; rows says how many rows dst has.
+// few512Q51x4 multiplies count panels of Q51 with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_1x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q51x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_1x5 multiplies count panels of Q5_1 with a group of 5; rows says how many rows dst has.
+// few512Q51x5 multiplies count panels of Q51 with a group of 5; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_1x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q51x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_1x6 multiplies count panels of Q5_1 with a group of 6; rows says how many rows dst has.
+// few512Q51x6 multiplies count panels of Q51 with a group of 6; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_1x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q51x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_1x7 multiplies count panels of Q5_1 with a group of 7; rows says how many rows dst has.
+// few512Q51x7 multiplies count panels of Q51 with a group of 7; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_1x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q51x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q5_1x8 multiplies count panels of Q5_1 with a group of 8; rows says how many rows dst has.
+// few512Q51x8 multiplies count panels of Q51 with a group of 8; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q5_1x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q51x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q8_0x1 multiplies count panels of Q8_0 with a group of 1; rows says how many rows dst has.
+// few512Q80x1 multiplies count panels of Q80 with a group of 1; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q8_0x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q80x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q8_0x2 multiplies count panels of Q8_0 with a group of 2; rows says how many rows dst has.
+// few512Q80x2 multiplies count panels of Q80 with a group of 2; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q8_0x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q80x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q8_0x3 multiplies count panels of Q8_0 with a group of 3; rows says how many rows dst has.
+// few512Q80x3 multiplies count panels of Q80 with a group of 3; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q8_0x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q80x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q8_0x4 multiplies count panels of Q8_0 with a group of 4; rows says how many rows dst has.
+// few512Q80x4 multiplies count panels of Q80 with a group of 4; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q8_0x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q80x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q8_0x5 multiplies count panels of Q8_0 with a group of 5; rows says how many rows dst has.
+// few512Q80x5 multiplies count panels of Q80 with a group of 5; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q8_0x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q80x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q8_0x6 multiplies count panels of Q8_0 with a group of 6; rows says how many rows dst has.
+// few512Q80x6 multiplies count panels of Q80 with a group of 6; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q8_0x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q80x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q8_0x7 multiplies count panels of Q8_0 with a group of 7; rows says how many rows dst has.
+// few512Q80x7 multiplies count panels of Q80 with a group of 7; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q8_0x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q80x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
-// few512Q8_0x8 multiplies count panels of Q8_0 with a group of 8; rows says how many rows dst has.
+// few512Q80x8 multiplies count panels of Q80 with a group of 8; rows says how many rows dst has.
 //
 //go:noescape
-func few512Q8_0x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+func few512Q80x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
 
 // few512IQ4NLx1 multiplies count panels of IQ4NL with a group of 1; rows says how many rows dst has.
 //

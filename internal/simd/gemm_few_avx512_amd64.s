@@ -44,8 +44,8 @@ DATA tableIQ4XS<>+8(SB)/4, $0xa6998d81
 DATA tableIQ4XS<>+12(SB)/4, $0xf1d9c5b5
 GLOBL tableIQ4XS<>(SB), RODATA|NOPTR, $16
 
-// func few512Q4_0x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q4_0x1(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q40x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q40x1(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -146,8 +146,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q4_0x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q4_0x2(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q40x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q40x2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -275,8 +275,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q4_0x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q4_0x3(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q40x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q40x3(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -431,8 +431,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q4_0x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q4_0x4(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q40x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q40x4(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -614,8 +614,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q4_0x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q4_0x5(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q40x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q40x5(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -824,8 +824,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q4_0x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q4_0x6(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q40x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q40x6(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -1061,8 +1061,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q4_0x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q4_0x7(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q40x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q40x7(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -1325,8 +1325,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q4_0x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q4_0x8(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q40x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q40x8(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -1616,8 +1616,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q4_1x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q4_1x1(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q41x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q41x1(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -1723,8 +1723,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q4_1x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q4_1x2(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q41x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q41x2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -1859,8 +1859,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q4_1x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q4_1x3(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q41x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q41x3(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -2024,8 +2024,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q4_1x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q4_1x4(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q41x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q41x4(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -2218,8 +2218,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q4_1x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q4_1x5(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q41x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q41x5(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -2441,8 +2441,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q4_1x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q4_1x6(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q41x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q41x6(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -2693,8 +2693,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q4_1x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q4_1x7(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q41x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q41x7(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -2974,8 +2974,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q4_1x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q4_1x8(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q41x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q41x8(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -3284,8 +3284,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q5_0x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q5_0x1(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q50x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q50x1(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -3421,8 +3421,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q5_0x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q5_0x2(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q50x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q50x2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -3585,8 +3585,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q5_0x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q5_0x3(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q50x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q50x3(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -3776,8 +3776,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q5_0x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q5_0x4(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q50x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q50x4(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -3994,8 +3994,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q5_0x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q5_0x5(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q50x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q50x5(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -4239,8 +4239,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q5_0x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q5_0x6(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q50x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q50x6(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -4511,8 +4511,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q5_0x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q5_0x7(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q50x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q50x7(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -4810,8 +4810,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q5_0x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q5_0x8(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q50x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q50x8(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -5136,8 +5136,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q5_1x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q5_1x1(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q51x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q51x1(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -5278,8 +5278,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q5_1x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q5_1x2(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q51x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q51x2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -5449,8 +5449,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q5_1x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q5_1x3(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q51x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q51x3(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -5649,8 +5649,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q5_1x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q5_1x4(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q51x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q51x4(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -5878,8 +5878,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q5_1x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q5_1x5(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q51x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q51x5(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -6136,8 +6136,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q5_1x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q5_1x6(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q51x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q51x6(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -6423,8 +6423,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q5_1x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q5_1x7(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q51x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q51x7(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -6739,8 +6739,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q5_1x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q5_1x8(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q51x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q51x8(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -7084,8 +7084,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q8_0x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q8_0x1(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q80x1(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q80x1(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -7177,8 +7177,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q8_0x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q8_0x2(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q80x2(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q80x2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -7297,8 +7297,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q8_0x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q8_0x3(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q80x3(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q80x3(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -7444,8 +7444,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q8_0x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q8_0x4(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q80x4(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q80x4(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -7618,8 +7618,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q8_0x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q8_0x5(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q80x5(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q80x5(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -7819,8 +7819,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q8_0x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q8_0x6(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q80x6(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q80x6(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -8047,8 +8047,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q8_0x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q8_0x7(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q80x7(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q80x7(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI
@@ -8302,8 +8302,8 @@ unit2:
 	VZEROUPPER 
 	RET
 
-// func few512Q8_0x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
-TEXT ·few512Q8_0x8(SB), NOSPLIT|NOFRAME, $0-56
+// func few512Q80x8(dst *float32, stride int, panels *byte, acts *byte, count int, units int, rows int)
+TEXT ·few512Q80x8(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ stride+8(FP), DX
 	MOVQ panels+16(FP), SI

@@ -137,3 +137,22 @@ func BenchmarkSetRow(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkPack packs a layer's matrix, and decodes a row of an embedding.
+func BenchmarkPack(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const rows, cols = 1024, 1024
+	for _, typ := range matTypes() {
+		src := randomBlocks(rng, typ, rows, cols, false)
+		w := packed(b, typ, src, rows, cols)
+		b.Run(typ.String(), func(b *testing.B) {
+			seconds := fastest(b, func() { Pack(w.Panels, typ, src, rows, cols, 0, Panels(rows)) })
+			b.ReportMetric(float64(len(src))/seconds/1e9, "GB/s")
+		})
+		b.Run(typ.String()+"/row", func(b *testing.B) {
+			row := make([]float32, cols)
+			seconds := fastest(b, func() { w.DecodeRow(row, 77) })
+			b.ReportMetric(seconds*1e6, "µs/row")
+		})
+	}
+}

@@ -102,12 +102,12 @@ func init() {
 	forms[quant.F32] = float(4, packF32, expandF32)
 	forms[quant.F16] = float(2, packF16, expandF16)
 	forms[quant.BF16] = float(2, packF16, expandBF16)
-	forms[quant.Q4_0] = simple(classBlock, 64, nibbleBytes, 8, packQ4_0, expandQ4_0)
-	forms[quant.Q4_1] = simple(classMin, 128, nibbleBytes, 0, packQ4_1, expandQ4_1)
-	forms[quant.Q5_0] = simple(classBlock, 64, nibbleBytes+bitBytes, 16, packQ5_0, expandQ5_0)
-	forms[quant.Q5_1] = simple(classMin, 128, nibbleBytes+bitBytes, 0, packQ5_1, expandQ5_1)
-	forms[quant.Q8_0] = simple(classBlock, 64, byteBytes, 128, packQ8_0, expandQ8_0)
-	forms[quant.IQ4_NL] = simple(classBlock, 64, nibbleBytes, 128, packQ4_0, expandIQ4NL)
+	forms[quant.Q4_0] = simple(classBlock, 64, nibbleBytes, 8, packQ40, expandQ40)
+	forms[quant.Q4_1] = simple(classMin, 128, nibbleBytes, 0, packQ41, expandQ41)
+	forms[quant.Q5_0] = simple(classBlock, 64, nibbleBytes+bitBytes, 16, packQ50, expandQ50)
+	forms[quant.Q5_1] = simple(classMin, 128, nibbleBytes+bitBytes, 0, packQ51, expandQ51)
+	forms[quant.Q8_0] = simple(classBlock, 64, byteBytes, 128, packQ80, expandQ80)
+	forms[quant.IQ4_NL] = simple(classBlock, 64, nibbleBytes, 128, packQ40, expandIQ4NL)
 	forms[quant.MXFP4] = simple(classBlock, 32, nibbleBytes, 16, packMXFP4, expandMXFP4)
 	forms[quant.Q2_K] = super(classQ2, 64+256, pairBytes, 0, packQ2K, expandQ2K)
 	forms[quant.Q3_K] = super(classHalf, 32+256, pairBytes+bitBytes, 32, packQ3K, expandQ3K)
@@ -190,11 +190,15 @@ func (w *Weight) panel(f *form, p int) []byte {
 func (w *Weight) DecodeRow(dst []float32, row int) {
 	f := formOf(w.Type)
 	panel, r := w.panel(f, row/PanelRows), row%PanelRows
-	var record [maxUnitRecords * maxRecord]byte
+	// Every set expands to the same bits: the fastest serves.
+	expand := Best().Mat.expand
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	records := s.aligned()
 	for len(dst) > 0 {
 		k := min(f.unit, len(dst))
-		f.expand(record[:], panel[:f.unitBytes])
-		f.rowOf(dst[:k], record[:], r)
+		expand(f, w.Type, records, panel[:f.unitBytes])
+		f.rowOf(dst[:k], records, r)
 		panel, dst = panel[f.unitBytes:], dst[k:]
 	}
 }

@@ -24,9 +24,6 @@ const (
 	codeBytes   = byteBytes
 	vectorBytes = PanelRows * 4
 	floatUnit   = 16
-	// maxRecord is the largest record, maxUnitRecords the most records that a unit expands to.
-	maxRecord      = floatUnit * vectorBytes
-	maxUnitRecords = 8
 )
 
 // recordBytes gives the size of a record by class.
@@ -60,27 +57,40 @@ func (f *form) rowOf(dst []float32, records []byte, r int) {
 	}
 	size := recordBytes[f.class]
 	for ; len(dst) > 0; dst, records = dst[BlockLen:], records[size:] {
-		numbers := records[codeBytes:size]
+		numbers := records[codeBytes+4*r : size]
+		number := func(i int) float32 { return f32At(numbers[i*vectorBytes:]) }
 		for half := range 2 {
-			scale, minimum, signed := f32At(numbers[4*r:]), float32(0), false
+			out, codes := dst[half*BlockLen/2:][:BlockLen/2], records[half*codeBytes/2+4*r:]
 			switch f.class {
+			case classBlock:
+				scaleCodes(out, codes, f.offset, number(0))
 			case classMin:
-				minimum, signed = f32At(numbers[vectorBytes+4*r:]), true
+				scaleCodes(out, codes, 0, number(0))
+				shift(out, number(1))
 			case classHalf:
-				scale = f32At(numbers[half*vectorBytes+4*r:])
+				scaleCodes(out, codes, f.offset, number(half))
 			case classQ2:
-				scale = f32At(numbers[half*vectorBytes+4*r:])
-				minimum, signed = f32At(numbers[(2+half)*vectorBytes+4*r:])*-32, true
-			}
-			for i := 16 * half; i < 16*half+16; i++ {
-				code := int32(records[rowWord(r, i/4)+i%4])
-				x := scale * float32(code-f.offset)
-				if signed {
-					x = float32(x) + minimum
-				}
-				dst[i] = x
+				scaleCodes(out, codes, 0, number(half))
+				shift(out, number(2+half)*-32)
 			}
 		}
+	}
+}
+
+// scaleCodes writes scale × (code − offset) for half a block; codes begins at the row's first.
+func scaleCodes(dst []float32, codes []byte, offset int32, scale float32) {
+	for g := range len(dst) / 4 {
+		word, out := le32(codes[g*vectorBytes:]), (*[4]float32)(dst[4*g:])
+		for i := range out {
+			out[i] = scale * float32(int32(word>>(8*i)&255)-offset)
+		}
+	}
+}
+
+// shift adds a minimum; the products before it are rounded.
+func shift(dst []float32, minimum float32) {
+	for i, x := range dst {
+		dst[i] = x + minimum
 	}
 }
 
@@ -152,7 +162,7 @@ func expandScales(dst, src []byte) {
 	}
 }
 
-func expandQ4_0(dst, unit []byte) { //nolint:revive // the format's own name
+func expandQ40(dst, unit []byte) {
 	for b := range 2 {
 		record := dst[b*recordBytes[classBlock]:]
 		expandNibbles(record, unit[64+b*nibbleBytes:])
@@ -160,7 +170,7 @@ func expandQ4_0(dst, unit []byte) { //nolint:revive // the format's own name
 	}
 }
 
-func expandQ4_1(dst, unit []byte) { //nolint:revive // the format's own name
+func expandQ41(dst, unit []byte) {
 	for b := range 2 {
 		record := dst[b*recordBytes[classMin]:]
 		expandNibbles(record, unit[128+b*nibbleBytes:])
@@ -169,7 +179,7 @@ func expandQ4_1(dst, unit []byte) { //nolint:revive // the format's own name
 	}
 }
 
-func expandQ5_0(dst, unit []byte) { //nolint:revive // the format's own name
+func expandQ50(dst, unit []byte) {
 	for b := range 2 {
 		record, codes := dst[b*recordBytes[classBlock]:], unit[64+b*(nibbleBytes+bitBytes):]
 		expandNibbles(record, codes)
@@ -178,7 +188,7 @@ func expandQ5_0(dst, unit []byte) { //nolint:revive // the format's own name
 	}
 }
 
-func expandQ5_1(dst, unit []byte) { //nolint:revive // the format's own name
+func expandQ51(dst, unit []byte) {
 	for b := range 2 {
 		record, codes := dst[b*recordBytes[classMin]:], unit[128+b*(nibbleBytes+bitBytes):]
 		expandNibbles(record, codes)
@@ -188,7 +198,7 @@ func expandQ5_1(dst, unit []byte) { //nolint:revive // the format's own name
 	}
 }
 
-func expandQ8_0(dst, unit []byte) { //nolint:revive // the format's own name
+func expandQ80(dst, unit []byte) {
 	for b := range 2 {
 		record := dst[b*recordBytes[classBlock]:]
 		copy(record[:codeBytes], unit[64+b*byteBytes:])
@@ -203,7 +213,7 @@ var (
 )
 
 func expandIQ4NL(dst, unit []byte) {
-	expandQ4_0(dst, unit)
+	expandQ40(dst, unit)
 	for b := range 2 {
 		lookup(dst[b*recordBytes[classBlock]:], &iq4Codes)
 	}

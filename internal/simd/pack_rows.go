@@ -16,24 +16,44 @@ func copy32(dst, src []byte)      { put32(dst, le32(src)) }
 func rowWord(row, word int) int   { return word*4*PanelRows + 4*row }
 func rowScale(row, block int) int { return (block*PanelRows + row) * 2 }
 
+// column is row × size as an index that the compiler knows to be in range of a vector.
+func column(row, size int) uint { return uint(row) % PanelRows * uint(size) }
+
 func packF32(dst, src []byte, row int) {
-	for i := range len(src) / 4 {
-		copy32(dst[(i*PanelRows+row)*4:], src[4*i:])
+	to, at := (*[floatUnit * vectorBytes]byte)(dst), column(row, 4)
+	for i := range uint(len(src) / 4) {
+		copy32(to[at+i%floatUnit*vectorBytes:], src[4*i:])
 	}
 }
 
 // packF16 serves every type of 16 bits.
 func packF16(dst, src []byte, row int) {
-	for i := range len(src) / 2 {
-		copy16(dst[(i*PanelRows+row)*2:], src[2*i:])
+	const line = 2 * PanelRows
+	to, at := (*[floatUnit * line]byte)(dst), column(row, 2)
+	if len(src) < 2*floatUnit {
+		for i := range uint(len(src) / 2) {
+			copy16(to[at+i%floatUnit*line:], src[2*i:])
+		}
+		return
+	}
+	from := (*[2 * floatUnit]byte)(src)
+	for i := uint(0); i < floatUnit; i += 4 {
+		v, out := le64(from[2*i:2*i+8]), to[at+i*line:at+i*line+3*line+2]
+		put16(out[0:2], uint16(v))
+		put16(out[line:line+2], uint16(v>>16))
+		put16(out[2*line:2*line+2], uint16(v>>32))
+		put16(out[3*line:3*line+2], uint16(v>>48))
 	}
 }
 
 // packNibbles moves the 16 nibble bytes of a simple block, whose order is that of the plane.
 func packNibbles(plane, qs []byte, row int) {
-	for g := range 4 {
-		copy32(plane[rowWord(row, g):], qs[4*g:])
-	}
+	to, from := (*[nibbleBytes]byte)(plane), (*[16]byte)(qs)
+	at := column(row, 4)
+	copy32(to[at:at+4], from[0:4])
+	copy32(to[at+64:at+68], from[4:8])
+	copy32(to[at+128:at+132], from[8:12])
+	copy32(to[at+192:at+196], from[12:16])
 }
 
 // packBits moves the high bits of a simple block of 32: bit i belongs to input i.
@@ -55,7 +75,7 @@ var spread = func() (table [16]uint32) {
 	return table
 }()
 
-func packQ4_0(dst, src []byte, row int) { //nolint:revive // the format's own name
+func packQ40(dst, src []byte, row int) {
 	const size = 18
 	for b := 0; len(src) > 0; b, src = b+1, src[size:] {
 		copy16(dst[rowScale(row, b):], src)
@@ -63,7 +83,7 @@ func packQ4_0(dst, src []byte, row int) { //nolint:revive // the format's own na
 	}
 }
 
-func packQ4_1(dst, src []byte, row int) { //nolint:revive // the format's own name
+func packQ41(dst, src []byte, row int) {
 	const size = 20
 	for b := 0; len(src) > 0; b, src = b+1, src[size:] {
 		copy16(dst[rowScale(row, b):], src)
@@ -72,7 +92,7 @@ func packQ4_1(dst, src []byte, row int) { //nolint:revive // the format's own na
 	}
 }
 
-func packQ5_0(dst, src []byte, row int) { //nolint:revive // the format's own name
+func packQ50(dst, src []byte, row int) {
 	const size = 22
 	for b := 0; len(src) > 0; b, src = b+1, src[size:] {
 		copy16(dst[rowScale(row, b):], src)
@@ -82,7 +102,7 @@ func packQ5_0(dst, src []byte, row int) { //nolint:revive // the format's own na
 	}
 }
 
-func packQ5_1(dst, src []byte, row int) { //nolint:revive // the format's own name
+func packQ51(dst, src []byte, row int) {
 	const size = 24
 	for b := 0; len(src) > 0; b, src = b+1, src[size:] {
 		copy16(dst[rowScale(row, b):], src)
@@ -93,13 +113,14 @@ func packQ5_1(dst, src []byte, row int) { //nolint:revive // the format's own na
 	}
 }
 
-func packQ8_0(dst, src []byte, row int) { //nolint:revive // the format's own name
+func packQ80(dst, src []byte, row int) {
 	const size = 34
 	for b := 0; len(src) > 0; b, src = b+1, src[size:] {
 		copy16(dst[rowScale(row, b):], src)
-		codes := dst[64+b*byteBytes:]
-		for g := range 8 {
-			put32(codes[rowWord(row, g):], le32(src[2+4*g:])^0x80808080)
+		to, from := (*[byteBytes]byte)(dst[64+b*byteBytes:]), (*[BlockLen]byte)(src[2:])
+		at := column(row, 4)
+		for g := uint(0); g < 8; g++ {
+			put32(to[at+64*g:at+64*g+4], le32(from[4*g:4*g+4])^0x80808080)
 		}
 	}
 }
@@ -112,21 +133,24 @@ func packMXFP4(dst, src []byte, row int) {
 	}
 }
 
-// joinNibbles fills a nibble plane from words, the 32 inputs of a block in the low halves of its bytes.
-func joinNibbles(plane []byte, word func(i int) uint32, row int) {
+// joinNibbles fills the nibble plane of a block of a K type from 32 bytes, which hold an input each at bit position shift.
+func joinNibbles(plane, qs []byte, shift, row int) {
 	const low = 0x0f0f0f0f
-	for g := range 4 {
-		put32(plane[rowWord(row, g):], word(4*g)&low|word(16+4*g)&low<<4)
+	to, from, at := (*[nibbleBytes]byte)(plane), (*[BlockLen]byte)(qs), column(row, 4)
+	for g := uint(0); g < 4; g++ {
+		x, y := le32(from[4*g:4*g+4])>>(shift&31)&low, le32(from[16+4*g:16+4*g+4])>>(shift&31)&low
+		put32(to[at+64*g:at+64*g+4], x|y<<4)
 	}
 }
 
 // joinPairs fills the two pair planes of block b of a K type from qs, whose bytes hold two bits of four blocks each.
 func joinPairs(planes, qs []byte, b, row int) {
-	qs, shift := qs[32*(b/4):], 2*(b%4)
+	from, shift := (*[32]byte)(qs[32*(b/4):]), 2*(b%4)
 	for h := range 2 {
 		var word uint32
-		for g := range 4 {
-			word |= le32(qs[16*h+4*g:]) >> shift & 0x03030303 << (2 * g)
+		for g := 0; g < 4; g++ {
+			i := 16*h + 4*g
+			word |= le32(from[i:i+4]) >> (shift & 31) & 0x03030303 << (2 * g)
 		}
 		put32(planes[rowWord(row, h):], word)
 	}
@@ -135,8 +159,9 @@ func joinPairs(planes, qs []byte, b, row int) {
 // joinBits fills the bit plane of block b of a K type from qh, whose bytes hold one bit of eight blocks each.
 func joinBits(plane, qh []byte, b, row int) {
 	var word uint32
-	for g := range 8 {
-		word |= le32(qh[4*g:]) >> b & 0x01010101 << g
+	from := (*[32]byte)(qh)
+	for g := 0; g < 8; g++ {
+		word |= le32(from[4*g:4*g+4]) >> (b & 7) & 0x01010101 << g
 	}
 	put32(plane[4*row:], word)
 }
@@ -157,14 +182,8 @@ func packQ4K(dst, src []byte, row int) {
 	copy16(dst[32+2*row:], src[2:])
 	packScaleMin(dst[64:], src[4:], row)
 	for b := range 8 {
-		packSuperNibbles(dst[320+b*nibbleBytes:], src[16:], b, row)
+		joinNibbles(dst[320+b*nibbleBytes:], src[16+32*(b/2):], 4*(b%2), row)
 	}
-}
-
-// packSuperNibbles fills the nibble plane of block b of Q4_K and Q5_K: 32 bytes hold two blocks.
-func packSuperNibbles(plane, qs []byte, b, row int) {
-	qs, shift := qs[32*(b/2):], 4*(b%2)
-	joinNibbles(plane, func(i int) uint32 { return le32(qs[i:]) >> shift }, row)
 }
 
 func packQ5K(dst, src []byte, row int) {
@@ -173,7 +192,7 @@ func packQ5K(dst, src []byte, row int) {
 	packScaleMin(dst[64:], src[4:], row)
 	for b := range 8 {
 		codes := dst[320+b*(nibbleBytes+bitBytes):]
-		packSuperNibbles(codes, src[48:], b, row)
+		joinNibbles(codes, src[48+32*(b/2):], 4*(b%2), row)
 		joinBits(codes[nibbleBytes:], src[16:], b, row)
 	}
 }
@@ -185,8 +204,7 @@ func packQ6K(dst, src []byte, row int) {
 	}
 	for b := range 8 {
 		codes := dst[320+b*(nibbleBytes+pairBytes):]
-		ql, shift := src[64*(b/4)+32*(b%2):], b/2%2*4
-		joinNibbles(codes, func(i int) uint32 { return le32(ql[i:]) >> shift }, row)
+		joinNibbles(codes, src[64*(b/4)+32*(b%2):], b/2%2*4, row)
 		joinPairs(codes[nibbleBytes:], src[128:], b, row)
 	}
 }

@@ -40,11 +40,11 @@ var (
 
 // weightForms mirrors the table forms of package simd.
 var weightForms = []weightForm{
-	{name: "Q4_0", class: "Block", blocks: 2, header: 64, planes: nibbles, scales: scaleHalf, start: wordMinus8},
-	{name: "Q4_1", class: "Min", blocks: 2, header: 128, planes: nibbles, scales: scaleHalf, start: -1},
-	{name: "Q5_0", class: "Block", blocks: 2, header: 64, planes: fiveBits, scales: scaleHalf, start: wordMinus16},
-	{name: "Q5_1", class: "Min", blocks: 2, header: 128, planes: fiveBits, scales: scaleHalf, start: -1},
-	{name: "Q8_0", class: "Block", blocks: 2, header: 64, planes: []plane{{8, 0}}, scales: scaleHalf, start: wordMinus128},
+	{name: "Q40", class: "Block", blocks: 2, header: 64, planes: nibbles, scales: scaleHalf, start: wordMinus8},
+	{name: "Q41", class: "Min", blocks: 2, header: 128, planes: nibbles, scales: scaleHalf, start: -1},
+	{name: "Q50", class: "Block", blocks: 2, header: 64, planes: fiveBits, scales: scaleHalf, start: wordMinus16},
+	{name: "Q51", class: "Min", blocks: 2, header: 128, planes: fiveBits, scales: scaleHalf, start: -1},
+	{name: "Q80", class: "Block", blocks: 2, header: 64, planes: []plane{{8, 0}}, scales: scaleHalf, start: wordMinus128},
 	{name: "IQ4NL", class: "Block", blocks: 2, header: 64, planes: nibbles, table: iq4Table, scales: scaleHalf, start: wordMinus128},
 	{name: "MXFP4", class: "Block", blocks: 2, header: 32, planes: nibbles, table: fp4Table, scales: scaleExponent, start: wordMinus16},
 	{name: "Q2K", class: "Q2", blocks: 8, header: 320, planes: []plane{{2, 0}}, scales: scaleSuperQ2, start: -1},
