@@ -299,7 +299,7 @@ func checkProductValues(t *testing.T, name string, kind ActsKind, w, x, got []fl
 func TestMatMulBatchBits(t *testing.T) {
 	eachSet(t, func(t *testing.T, s *Set) {
 		rng := rand.New(rand.NewPCG(5, 6))
-		const rows, most = 21, 40
+		const rows, most = 21, 78
 		for _, typ := range matTypes() {
 			cols := 1280
 			if KindFor(typ) == ActsF32 {
@@ -313,6 +313,9 @@ func TestMatMulBatchBits(t *testing.T) {
 				single = append(single, product(t, s, w, a)...)
 			}
 			for tokens := 2; tokens <= most; tokens++ {
+				if tokens > 26 && tokens < 64 {
+					continue // between the widths of groups and where products from expanded panels begin
+				}
 				got := product(t, s, w, stored(t, &s.Mat, KindFor(typ), x, tokens, cols))
 				for i, v := range got {
 					if math.Float32bits(v) != math.Float32bits(single[i]) {
