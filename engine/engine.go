@@ -100,6 +100,9 @@ func Open(ctx context.Context, f *gguf.File, o Options) (*Engine, error) {
 	}
 	e, err := prepare(m, o)
 	if err != nil {
+		if e != nil {
+			err = errors.Join(err, e.device.Close())
+		}
 		return nil, err
 	}
 	e.file = f
@@ -110,7 +113,8 @@ func Open(ctx context.Context, f *gguf.File, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// prepare checks options, opens the device and checks the memory need, all before weights are read.
+// prepare checks options, opens the device and checks the memory need, all before weights are read. An engine that does
+// not fit is returned beside the error, to be asked for its need and closed.
 func prepare(m model.Model, o Options) (*Engine, error) {
 	c := m.Config()
 	if o.Context == 0 {
@@ -157,10 +161,8 @@ func prepare(m model.Model, o Options) (*Engine, error) {
 		options: o, model: m, selected: selected, device: device, programs: graph.NewCache[backend.Program](maxPrograms),
 		wake: make(chan struct{}, 1), done: make(chan struct{}), prefixes: newPrefixes(),
 	}
-	if e.memory, err = e.fit(); err != nil {
-		return nil, errors.Join(err, device.Close())
-	}
-	return e, nil
+	e.memory, err = e.fit()
+	return e, err
 }
 
 // cacheType resolves the element type of KV cells against what the backend reads.
@@ -187,10 +189,10 @@ func Fit(f *gguf.File, o Options) (graph.Memory, error) {
 		return graph.Memory{}, err
 	}
 	e, err := prepare(m, o)
-	if err != nil {
+	if e == nil {
 		return graph.Memory{}, err
 	}
-	return e.memory, e.device.Close()
+	return e.memory, errors.Join(err, e.device.Close())
 }
 
 // fit plans the largest step and adds weights and cells.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/minfer-go/minfer/engine"
 	"github.com/minfer-go/minfer/gguf"
 	"github.com/minfer-go/minfer/hub"
 )
@@ -20,26 +21,54 @@ const (
 
 // newInfo is minfer info MODEL.
 func newInfo() *cobra.Command {
-	var asJSON bool
+	var (
+		engineOf engineFlags
+		asJSON   bool
+		memory   bool
+	)
 	cmd := &cobra.Command{
 		Use:   "info MODEL",
-		Short: "Show a model file's metadata and tensors",
+		Short: "Show a model file's metadata and tensors, or whether it fits",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := hub.Open(args[0])
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			switch {
+			case memory:
+				err = printMemory(cmd.OutOrStdout(), f, engineOf)
+			case asJSON:
 				err = printInfoJSON(cmd.OutOrStdout(), f)
-			} else {
+			default:
 				err = printInfo(cmd.OutOrStdout(), f)
 			}
 			return errors.Join(err, f.Close())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object: every value whole")
+	cmd.Flags().BoolVar(&memory, "memory", false, "print what running the model would take with the other flags, without loading it")
+	engineOf.register(cmd.Flags())
+	cmd.MarkFlagsMutuallyExclusive("json", "memory")
 	return cmd
+}
+
+// printMemory prints the memory plan; a model over --mem-budget is an error.
+func printMemory(w io.Writer, f *gguf.File, flags engineFlags) error {
+	o, err := flags.options()
+	if err != nil {
+		return err
+	}
+	m, err := engine.Fit(f, o)
+	mib := func(bytes int) float64 { return float64(bytes) / (1 << 20) }
+	if m.Total() > 0 {
+		fmt.Fprintf(w, "weights     %10.1f MiB\nKV cells    %10.1f MiB\nactivations %10.1f MiB (%.1f alive at once, %.1f between steps)\ntotal       %10.1f MiB\n",
+			mib(m.Weights), mib(m.KV), mib(m.Pool), mib(m.Peak), mib(m.Live), mib(m.Total()))
+	}
+	if m.Budget > 0 {
+		fmt.Fprintf(w, "budget      %10.1f MiB\nheadroom    %10.1f MiB\n", mib(m.Budget), mib(m.Headroom))
+	}
+	return err
 }
 
 func printInfo(w io.Writer, f *gguf.File) error {
