@@ -43,7 +43,10 @@ func (d *Device) Compile(g *graph.Graph, plan *graph.Plan, kv backend.KV) (backe
 			return nil, fmt.Errorf("%s: %w", g.Describe(i), err)
 		}
 	}
-	for _, v := range g.Outputs {
+	for k, v := range g.Outputs {
+		if t := g.Tensor(v); k > 0 || t.Type != graph.F32 || !t.Rows() || !t.Contiguous() {
+			return nil, fmt.Errorf("%w: output %d, %s: a program gives one f32 matrix of contiguous rows", backend.ErrUnsupported, k, g.Describe(v.Node))
+		}
 		c.p.logits = c.view(v)
 	}
 	if d.timing != nil {
@@ -171,10 +174,11 @@ func (c *compiler) copy(t graph.Tensor, v graph.Value, out view) {
 	c.flush()
 	b, _ := c.plan.Place(c.g, v)
 	src := c.d.pool[b.Offset/4+t.Offset:]
+	all := c.d.pool[out.buffer/4:][:t.Elements()] // the output has no offset, and may have more dimensions than a view shows
 	width := t.Shape[0]
 	c.rows(t.Elements()/width, func(r int) {
 		at := r%t.Shape[1]*t.Stride[1] + r/t.Shape[1]%t.Shape[2]*t.Stride[2] + r/t.Shape[1]/t.Shape[2]*t.Stride[3]
-		dst := out.data[r*width : (r+1)*width]
+		dst := all[r*width : (r+1)*width]
 		for i := range dst {
 			dst[i] = src[at+i*t.Stride[0]]
 		}

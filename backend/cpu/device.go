@@ -118,6 +118,16 @@ func (d *Device) matrix(w graph.Weight) (*simd.Weight, error) {
 	if m := d.matrices[w.Name]; m != nil {
 		return m, nil
 	}
+	if v := d.vectors[w.Name]; v != nil && w.Out == 1 { // numbers in one row: Load could not know that it is a matrix
+		b := make([]byte, 4*len(v))
+		if err := quant.Encode(quant.F32, b, v); err != nil {
+			return nil, err
+		}
+		if err := d.pack(graph.Weight{Name: w.Name, Type: quant.F32, In: w.In, Out: 1}, b); err != nil {
+			return nil, err
+		}
+		return d.matrices[w.Name], nil
+	}
 	return nil, fmt.Errorf("%w: matrix %s is not loaded", backend.ErrUnsupported, w.Name)
 }
 
