@@ -144,6 +144,9 @@ func (p *printer) number(n *numSet, d int32) string {
 func (p *printer) digits(d, s int32) string {
 	return p.rule(fmt.Sprintf("n%d,%d", d, s), "number", func() string {
 		a := p.m.dfas[d]
+		if class, lo, n, ok := a.run(s); ok {
+			return fmt.Sprintf("%s{%d,%d}", class, lo, n)
+		}
 		var order []int32
 		classes := map[int32][]runeRange{}
 		for b := range 0x80 {
@@ -165,6 +168,34 @@ func (p *printer) digits(d, s int32) string {
 		}
 		return strings.Join(alts, " | ")
 	})
+}
+
+// run reports whether the texts from state s are lo to n repetitions of one class of bytes, lo being 0 or 1.
+func (d *dfa) run(s int32) (class string, lo, n int, ok bool) {
+	if !d.accept[s] {
+		lo = 1
+	}
+	for {
+		var set []runeRange
+		to := int32(0)
+		for b := range 0x80 {
+			if t := d.step(s, byte(b)); t != 0 {
+				if to != 0 && t != to {
+					return "", 0, 0, false
+				}
+				to = t
+				set = append(set, runeRange{rune(b), rune(b)})
+			}
+		}
+		if to == 0 {
+			return class, lo, n, n > 1
+		}
+		text := gbnfClass(normalizeRanges(set))
+		if n++; n > MaxRepeat || to == s || !d.accept[to] || class != "" && class != text {
+			return "", 0, 0, false
+		}
+		class, s = text, to
+	}
 }
 
 // char returns the rule of any character of a string.
