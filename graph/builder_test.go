@@ -38,7 +38,9 @@ func TestEqualParamsEqualGraphs(t *testing.T) {
 	for i := range reflect.TypeFor[Params]().NumField() {
 		p := base
 		f := reflect.ValueOf(&p).Elem().Field(i)
-		if f.CanInt() {
+		if f.Kind() == reflect.Bool {
+			f.SetBool(!f.Bool())
+		} else if f.CanInt() {
 			f.SetInt(f.Int() + 1)
 		} else {
 			f.SetUint(f.Uint() + 1)

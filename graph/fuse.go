@@ -68,10 +68,10 @@ type Firing struct {
 }
 
 // Fuse rewrites an assigned graph by the rules in g.Params.Fuse that the backend of every node involved says it runs,
-// and reports what fired where. Replaced nodes stay, marked Dead, so that values keep their numbers. Within one backend
+// where it runs the very node that comes out, and reports what fired where. Replaced nodes stay, marked Dead, so that values keep their numbers. Within one backend
 // a fused graph computes the same bits as the unfused one.
 func Fuse(g *Graph, targets []Target) []Firing {
-	f := &fuser{g: g}
+	f := &fuser{g: g, targets: targets}
 	f.count()
 	var fired []Firing
 	for _, r := range rules {
@@ -93,9 +93,10 @@ func Fuse(g *Graph, targets []Target) []Firing {
 
 // A fuser holds a graph under rewriting and how often each node's first output is read.
 type fuser struct {
-	g    *Graph
-	uses []int // reads of any output of a node by live nodes or as a graph output
-	last int   // node that the latest rewrite made
+	g       *Graph
+	targets []Target
+	uses    []int // reads of any output of a node by live nodes or as a graph output
+	last    int   // node that the latest rewrite made
 }
 
 func (f *fuser) count() {
@@ -119,8 +120,9 @@ func (f *fuser) inner(v Value, b int) (*Node, bool) {
 	return n, f.uses[v.Node] == 1 && n.Backend == b && !n.Dead
 }
 
-// replace turns node i into op over in; dead nodes vanish. Its outputs come from the legality table.
-func (f *fuser) replace(i int, op Op, in []Value, dead ...int) {
+// replace turns node i into op over in; dead nodes vanish. Its outputs come from the legality table. It reports whether
+// the backend runs the fused node; otherwise nothing changes.
+func (f *fuser) replace(i int, op Op, in []Value, dead ...int) bool {
 	n := &f.g.Nodes[i]
 	tensors := make([]Tensor, len(in))
 	for k, v := range in {
@@ -130,11 +132,17 @@ func (f *fuser) replace(i int, op Op, in []Value, dead ...int) {
 	if err != nil {
 		panic("graph: a rewrite rule made an illegal node: " + err.Error()) // a rule's own mistake; Check in tests finds it
 	}
+	before := *n
 	n.Op, n.In, n.Out = op, in, out
+	if f.targets[n.Backend].Supports(f.g, i) != nil {
+		*n = before
+		return false
+	}
 	for _, d := range dead {
 		f.g.Nodes[d].Dead = true
 	}
 	f.last = i
+	return true
 }
 
 // rewire makes every reader of from read to instead.

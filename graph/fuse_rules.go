@@ -9,8 +9,7 @@ func fuseSwiGLU(f *fuser, i int) bool {
 	for side := range 2 {
 		silu, only := f.inner(mul.In[side], mul.Backend)
 		if _, ok := silu.Op.(Silu); ok && only {
-			f.replace(i, SwiGLU{}, []Value{silu.In[0], mul.In[1-side]}, mul.In[side].Node)
-			return true
+			return f.replace(i, SwiGLU{}, []Value{silu.In[0], mul.In[1-side]}, mul.In[side].Node)
 		}
 	}
 	return false
@@ -29,8 +28,7 @@ func fuseFFN(f *fuser, i int) bool {
 	if !onlyGate || !onlyUp || !isGate || !isUp || gate.In[0] != up.In[0] {
 		return false
 	}
-	f.replace(i, GateUp{Gate: g.W, Up: u.W}, []Value{gate.In[0]}, act.In[0].Node, act.In[1].Node)
-	return true
+	return f.replace(i, GateUp{Gate: g.W, Up: u.W}, []Value{gate.In[0]}, act.In[0].Node, act.In[1].Node)
 }
 
 // fuseQKV: the next products of a product's own input join it as one node; it stands where the first one stood.
@@ -55,8 +53,9 @@ func fuseQKV(f *fuser, i int) bool {
 	if len(joined) == 0 {
 		return false
 	}
-	in := first.In
-	f.replace(i, op, in, joined...)
+	if !f.replace(i, op, first.In, joined...) {
+		return false
+	}
 	for out, k := range joined {
 		f.rewire(Value{Node: k}, Value{Node: i, Out: out + 1})
 	}
@@ -76,7 +75,9 @@ func fuseAddNorm(f *fuser, i int) bool {
 		if !ok || n.Dead || n.Backend != add.Backend || n.In[0] != sum {
 			continue
 		}
-		f.replace(i, AddRMSNorm(norm), add.In, k)
+		if !f.replace(i, AddRMSNorm(norm), add.In, k) {
+			return false
+		}
 		f.rewire(Value{Node: k}, Value{Node: i, Out: 1})
 		return true
 	}
@@ -158,7 +159,9 @@ func fuseStore(f *fuser, i int, norms bool) bool {
 		Layer: op.Layer, BiasQ: q.bias, BiasK: k.bias, BiasV: v.bias, NormQ: q.norm, NormK: k.norm, Eps: q.eps, Rope: q.rope,
 	}
 	dead := append(append(q.nodes, k.nodes...), v.nodes...)
-	f.replace(i, fused, []Value{q.source, k.source, v.source, q.pos, store.In[2]}, dead...)
+	if !f.replace(i, fused, []Value{q.source, k.source, v.source, q.pos, store.In[2]}, dead...) {
+		return false
+	}
 	f.rewire(Value{Node: i}, Value{Node: i, Out: 1}) // the handle
 	f.rewire(rotated, Value{Node: i})
 	return true

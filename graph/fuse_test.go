@@ -425,3 +425,32 @@ func TestRuleSwitches(t *testing.T) {
 		t.Error("a rule is missing from this test")
 	}
 }
+
+// A rule whose result the backend refuses, for its weights or its shape, leaves everything as it was.
+func TestRefusedResultDoesNotFire(t *testing.T) {
+	for _, c := range []struct{ scene, refused, fired string }{
+		{"silu on the left", "swiglu", ""},
+		{"ffn", "gate_up", "swiglu act"},
+		{"store", "qkv_store", ""},
+		{"qkv", "multi_matmul", ""},
+		{"add and norm", "add_rms_norm", ""},
+	} {
+		for _, s := range scenes {
+			if s.name != c.scene {
+				continue
+			}
+			g, untouched := s.graph(t), s.graph(t)
+			onBackend0(t, g)
+			onBackend0(t, untouched)
+			g.Params.Fuse, untouched.Params.Fuse = s.rules, s.rules
+			have := strings.Join(fired(g, Fuse(g, []Target{fake{name: "a", fuses: AllRules, refuse: except(c.refused)}})), ", ")
+			if have != c.fired {
+				t.Errorf("%s: fired %q, want %q", c.scene, have, c.fired)
+			}
+			mustCheck(t, g)
+			if c.fired == "" && !g.Equal(untouched) {
+				t.Errorf("%s: the graph changed:\n%s", c.scene, listing(g))
+			}
+		}
+	}
+}

@@ -53,6 +53,10 @@ func (Backend) Supports(g *graph.Graph, node int) error {
 		matrices = op.Ws[:op.N]
 	case graph.GateUp:
 		matrices = []graph.Weight{op.Gate, op.Up}
+		if simd.KindFor(op.Gate.Type) != simd.KindFor(op.Up.Type) {
+			return fmt.Errorf("%w: gate %s of type %s and up %s of type %s take their input in different forms",
+				backend.ErrUnsupported, op.Gate.Name, op.Gate.Type, op.Up.Name, op.Up.Type)
+		}
 	case graph.RMSNorm:
 		vectors = []graph.Weight{op.W}
 	case graph.AddRMSNorm:
