@@ -124,6 +124,9 @@ func (c *compiler) attention(op graph.Attention, q, out view) error {
 	if err != nil {
 		return err
 	}
+	if k := c.p.kv.spec; op.KVHeads != k.KVHeads || op.HeadDim != k.HeadDim {
+		return fmt.Errorf("%w: %d KV heads of %d; the cells have %d of %d", backend.ErrUnsupported, op.KVHeads, op.HeadDim, k.KVHeads, k.HeadDim)
+	}
 	group := op.Heads / op.KVHeads
 	s := &attnStep{p: c.p, kernels: c.d.kernels, op: op, layer: layer, q: q, out: out, rows: max(1, tileQueries/group)}
 	cells := c.p.kv.spec.Cells

@@ -72,6 +72,11 @@ func (p *Program) check(b *backend.Batch) error {
 		if s.Row != row || s.Rows < 1 || s.Rows > n-row || len(s.Cells) < s.Rows || len(s.Cells) > p.kv.spec.Cells {
 			return fmt.Errorf("%w: sequence %d has rows [%d, %d) and %d positions, expected rows from %d", backend.ErrRun, i, s.Row, s.Row+s.Rows, len(s.Cells), row)
 		}
+		for pos, c := range s.Cells {
+			if c < 0 || int(c) >= p.kv.spec.Cells {
+				return fmt.Errorf("%w: cell %d of position %d of sequence %d is outside the arena of %d", backend.ErrRun, c, pos, i, p.kv.spec.Cells)
+			}
+		}
 		for r := range s.Rows {
 			if pos := len(s.Cells) - s.Rows + r; int(b.Positions[row+r]) != pos || s.Cells[pos] != b.Cells[row+r] {
 				return fmt.Errorf("%w: row %d has position %d in cell %d, its sequence says %d in cell %d", backend.ErrRun, row+r,
