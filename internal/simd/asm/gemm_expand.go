@@ -20,7 +20,7 @@ func emitExpand(f *File, wide bool) {
 }
 
 // prefetchAhead is how far behind the unit in use memory is asked for, in bytes.
-const prefetchAhead = 4096
+const prefetchAhead = 3072
 
 // beginExpand begins the function of one type.
 func beginExpand(f *File, typ string, wide bool) unpacker {

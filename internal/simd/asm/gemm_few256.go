@@ -195,63 +195,39 @@ func fewPairs256(u unpacker, codes panelAt, disp int, a acts, temp int, sums [2]
 	})
 }
 
-// fewFloats256 emits the product of count panels of plain numbers with one token: two panels at a time, so that four
-// chains of fused multiply-adds hide their latency, then a last one.
+// fewFloats256 emits the product of count panels of plain numbers with one token, see fewFloats512.
 //
-//	CX units left  BX activations  R8 bytes of a panel, and the registers of beginFew256
+//	CX units left  BX activations, and the registers of beginFew256
 func fewFloats256(f *File, typ string) {
 	fn := beginFew256(f, typ)
 	u := unpacker{fn: fn}
-	size := 2
-	if typ == "F32" {
-		size = 4
+	size := floatBytes(typ)
+	panel, unit := fn.NewLabel("panel"), fn.NewLabel("unit")
+	fn.Label(panel)
+	fn.Op("VPXOR", "Y0", "Y0", "Y0")
+	fn.Op("VPXOR", "Y1", "Y1", "Y1")
+	fn.Op("MOVQ", "R11", "CX")
+	fn.Op("MOVQ", "R13", "BX")
+	fn.Label(unit)
+	for i := range floatUnit {
+		disp, x := size*panelRows*i, Y(2+i%4)
+		fn.Op("VBROADCASTSS", Mem("BX", 4*i), x)
+		if disp%64 == 0 {
+			fn.Op("PREFETCHT0", Mem("SI", disp+prefetchAhead))
+		}
+		for half := range 2 {
+			weights := Y(6 + (2*i+half)%8)
+			u.loadFloats(typ, Mem("SI", disp+8*size*half), weights)
+			fn.Op("VFMADD231PS", x, weights, Y(half))
+		}
 	}
-	unitBytes := size * panelRows * floatUnit
-	fn.Op("MOVQ", "R11", "R8")
-	fn.Op("IMULQ", Imm(unitBytes), "R8")
-	for _, panels := range []int{2, 1} {
-		loop, unit, done := fn.NewLabel("panel"), fn.NewLabel("unit"), fn.NewLabel("done")
-		fn.Label(loop)
-		fn.Op("CMPQ", "R9", Imm(panels))
-		fn.Op("JLT", done)
-		for i := range 2 * panels {
-			fn.Op("VPXOR", Y(i), Y(i), Y(i))
-		}
-		fn.Op("MOVQ", "R11", "CX")
-		fn.Op("MOVQ", "R13", "BX")
-		fn.Label(unit)
-		for i := range floatUnit {
-			fn.Op("VBROADCASTSS", Mem("BX", 4*i), "Y8")
-			for p := range panels {
-				at := func(disp int) string { return Mem("SI", disp) }
-				if p == 1 {
-					at = func(disp int) string { return MemIdx("SI", "R8", 1, disp) }
-				}
-				disp := size * panelRows * i
-				if disp%64 == 0 {
-					fn.Op("PREFETCHT0", at(disp+prefetchAhead))
-				}
-				for half := range 2 {
-					weights := Y(9 + 2*p + half)
-					u.loadFloats(typ, at(disp+8*size*half), weights)
-					fn.Op("VFMADD231PS", "Y8", weights, Y(2*p+half))
-				}
-			}
-		}
-		fn.Op("ADDQ", Imm(unitBytes), "SI")
-		fn.Op("ADDQ", Imm(4*floatUnit), "BX")
-		fn.Op("DECQ", "CX")
-		fn.Op("JNE", unit)
-		for p := range panels {
-			storeRows256(fn, Y(2*p), Y(2*p+1))
-		}
-		if panels == 2 {
-			fn.Op("ADDQ", "R8", "SI")
-		}
-		fn.Op("SUBQ", Imm(panels), "R9")
-		fn.Op("JMP", loop)
-		fn.Label(done)
-	}
+	fn.Op("ADDQ", Imm(size*panelRows*floatUnit), "SI")
+	fn.Op("ADDQ", Imm(4*floatUnit), "BX")
+	fn.Op("DECQ", "CX")
+	fn.Op("JNE", unit)
+	storeRows256(fn, "Y0", "Y1")
+	fn.Op("DECQ", "R9")
+	fn.Op("JNE", panel)
 	fn.Op("VZEROUPPER")
 	fn.Ret()
 }
