@@ -71,6 +71,7 @@ type automaton struct {
 	// canonical returns a node with the mask of node id for pieces of up to deep bytes; nil: id itself
 	canonical func(id int32, deep int) int32
 	resolve   func(id int32, b byte) int32 // the target of a lazyEdge of node id
+	maxNodes  int                          // MaxLazyStates; tests lower it
 	full      error                        // the limit on lazy nodes, once it was met
 
 	frames    map[frameKey]*frame
@@ -89,7 +90,7 @@ type automaton struct {
 const maxCachedPositions = 1 << 14
 
 func newAutomaton() *automaton {
-	a := &automaton{seen: map[config]struct{}{}, deadPos: &position{}}
+	a := &automaton{seen: map[config]struct{}{}, deadPos: &position{}, maxNodes: MaxLazyStates}
 	a.hole = &frame{ret: -1, id: 1}
 	a.serial = 1
 	a.forget()

@@ -13,6 +13,7 @@ type dfa struct {
 	trans  []int32    // [state*nc+class]
 	accept []bool
 	start  int32
+	cost   int // states times classes that were built before minimizing
 }
 
 func (d *dfa) step(s int32, b byte) int32 { return d.trans[int(s)*d.nc+int(d.class[b])] }
@@ -68,7 +69,9 @@ func buildDFA[S comparable](class [256]uint8, nc int, start S, next func(S, byte
 			}
 		}
 	}
-	return d.minimize(), nil
+	m := d.minimize()
+	m.cost = len(d.trans)
+	return m, nil
 }
 
 // minimize returns the smallest equivalent automaton with the dead states merged into state 0.

@@ -1,5 +1,26 @@
 package grammar
 
+import "sync"
+
+var (
+	formatMu   sync.Mutex
+	formatDFAs = map[string]*dfa{}
+)
+
+// formatDFA returns the automaton of a format, built once per process.
+func formatDFA(name, src string) (*dfa, error) {
+	formatMu.Lock()
+	defer formatMu.Unlock()
+	if d := formatDFAs[name]; d != nil {
+		return d, nil
+	}
+	d, err := patternDFA(src)
+	if err == nil {
+		formatDFAs[name] = d
+	}
+	return d, err
+}
+
 // formats maps the enforced values of format to the pattern of their strings. Dates and times follow
 // RFC 3339; a leap second is accepted at 23:59:60 UTC written with a zero offset. Mail addresses are
 // those of RFC 5321.

@@ -376,14 +376,17 @@ func (c *compiler) textDFA(keyword, text string) (*dfa, error) {
 	if d := c.patterns[key]; d != nil {
 		return d, nil
 	}
-	src := text
+	var d *dfa
+	var err error
 	if keyword == "format" {
-		var ok bool
-		if src, ok = formats[text]; !ok {
+		src, ok := formats[text]
+		if !ok {
 			return nil, fmt.Errorf("format %q: %w", text, ErrUnsupported)
 		}
+		d, err = c.spend(formatDFA(text, src))
+	} else {
+		d, err = c.spend(patternDFA(text))
 	}
-	d, err := c.spend(patternDFA(src))
 	if err != nil {
 		return nil, err
 	}

@@ -133,8 +133,8 @@ func (m *machine) id(k lazyNode) int32 {
 	if id, ok := m.ids[k]; ok {
 		return id
 	}
-	if len(m.a.nodes) >= MaxLazyStates {
-		m.a.full = fmt.Errorf("text needs over %d automaton states: %w (MaxLazyStates)", MaxLazyStates, ErrLimit)
+	if len(m.a.nodes) >= m.a.maxNodes {
+		m.a.full = fmt.Errorf("text needs over %d automaton states: %w (MaxLazyStates)", m.a.maxNodes, ErrLimit)
 		return m.dead
 	}
 	id := int32(len(m.a.nodes))

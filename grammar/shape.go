@@ -166,7 +166,7 @@ func (c *compiler) intersect(a, b *shape) (*shape, error) {
 			return nil, err
 		}
 		if s.num != nil {
-			if _, err := c.spend(s.num.plain, nil); err != nil {
+			if _, err := c.spend(s.num.plain, err); err != nil {
 				return nil, err
 			}
 		}
@@ -216,7 +216,7 @@ func (c *compiler) union(a, b *shape) (*shape, error) {
 		return nil, err
 	}
 	if s.num != nil {
-		if _, err := c.spend(s.num.plain, nil); err != nil {
+		if _, err := c.spend(s.num.plain, err); err != nil {
 			return nil, err
 		}
 	}

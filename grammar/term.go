@@ -54,16 +54,17 @@ type compiler struct {
 	m        *machine
 }
 
-// maxWork bounds the automaton states that are built for one schema, temporary ones included.
-const maxWork = 1 << 21
+// maxWork bounds the automaton transitions that are built for one schema, temporary ones included, and
+// the steps of merging subschemas.
+const maxWork = 1 << 22
 
 // spend adds the size of a built automaton to the work done.
 func (c *compiler) spend(d *dfa, err error) (*dfa, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.work += d.states(); c.work > maxWork {
-		return nil, fmt.Errorf("constraints need over %d states in all: %w", maxWork, ErrLimit)
+	if c.work += d.cost; c.work > maxWork {
+		return nil, fmt.Errorf("constraints need over %d transitions in all: %w", maxWork, ErrLimit)
 	}
 	return d, nil
 }
