@@ -4,7 +4,9 @@ import (
 	"context"
 	"iter"
 
+	"github.com/minfer-go/minfer/chat"
 	"github.com/minfer-go/minfer/engine"
+	"github.com/minfer-go/minfer/grammar"
 	"github.com/minfer-go/minfer/sample"
 	"github.com/minfer-go/minfer/tokenizer"
 )
@@ -16,10 +18,13 @@ const DefaultMaxTokens = 512
 type Settings struct {
 	MaxTokens int           // most tokens of the reply; negative runs to the end of the context
 	Sampling  sample.Config //
-	Mask      sample.Mask   // a grammar, or nil
-	Stop      []string      // texts that end the reply and are not part of it
-	Raw       bool          // the prompt goes to the model as it is, without a chat template
-	IgnoreEnd bool          // go on after an end-of-generation token
+	Grammar   *grammar.Grammar
+	Mask      sample.Mask // constrains this one reply in place of Grammar; or nil
+	System    string      // a system message before the prompt; empty for none
+	Variables chat.Object // further variables of the chat template, such as enable_thinking
+	Stop      []string    // texts that end the reply and are not part of it
+	Raw       bool        // the prompt goes to the model as it is, without a chat template
+	IgnoreEnd bool        // go on after an end-of-generation token
 }
 
 // DefaultSettings are those that a call without options uses.
@@ -48,32 +53,63 @@ func Stop(texts ...string) Setting { return func(s *Settings) { s.Stop = texts }
 // Raw sends the prompt without a chat template.
 func Raw() Setting { return func(s *Settings) { s.Raw = true } }
 
-// Generate starts a reply to a prompt. Cancelling ctx ends it.
+// System puts a system message before the prompt.
+func System(text string) Setting { return func(s *Settings) { s.System = text } }
+
+// WithGrammar constrains the reply to a grammar or JSON Schema.
+func WithGrammar(g *grammar.Grammar) Setting { return func(s *Settings) { s.Grammar = g } }
+
+// Generate starts a reply to a prompt: one user message in the model's chat form, or, if raw, the text as it is. Cancelling
+// ctx ends the reply.
 func (m *Model) Generate(ctx context.Context, prompt string, settings ...Setting) (*Generation, error) {
 	s := DefaultSettings()
 	for _, set := range settings {
 		set(&s)
 	}
-	return m.GenerateTokens(ctx, m.Prompt(prompt, s.Raw), s)
+	p, err := m.Prompt(ctx, prompt, s)
+	if err != nil {
+		return nil, err
+	}
+	return m.generate(ctx, p, s)
 }
 
-// Prompt turns a text into the token ids of a prompt: as one user message in the ChatML form where the vocabulary has
-// its markers, otherwise, or if raw, as it is. Markers in the text itself stay text unless raw. A model that wants a
+// Chat starts a reply to a conversation in the model's chat form. Cancelling ctx ends it.
+func (m *Model) Chat(ctx context.Context, messages []chat.Message, settings ...Setting) (*Generation, error) {
+	s := DefaultSettings()
+	for _, set := range settings {
+		set(&s)
+	}
+	p, err := m.format.Prompt(ctx, chat.Request{Messages: s.withSystem(messages), Variables: s.Variables})
+	if err != nil {
+		return nil, err
+	}
+	return m.generate(ctx, p, s)
+}
+
+// withSystem puts the system message of the settings before others.
+func (s *Settings) withSystem(messages []chat.Message) []chat.Message {
+	if s.System == "" {
+		return messages
+	}
+	return append([]chat.Message{chat.System(s.System)}, messages...)
+}
+
+// Prompt turns a text into a prompt as the settings say: one user message in the model's chat form, in which control
+// tokens in the text are plain text; or, if raw, the text itself, in which they are recognised. A model that wants a
 // beginning-of-sequence token gets it.
-func (m *Model) Prompt(text string, raw bool) []int32 {
-	t := m.tokens
-	var ids []int32
-	if bos, ok := t.BOS(); ok && t.AddBOS() {
-		ids = append(ids, bos)
+func (m *Model) Prompt(ctx context.Context, text string, s Settings) (*chat.Prompt, error) {
+	if s.Raw {
+		return m.format.Raw(text), nil
 	}
-	_, start := t.ID("<|im_start|>")
-	_, end := t.ID("<|im_end|>")
-	if raw || !start || !end {
-		return t.Append(ids, text, raw)
+	return m.format.Prompt(ctx, chat.Request{Messages: s.withSystem([]chat.Message{chat.User(text)}), Variables: s.Variables})
+}
+
+func (m *Model) generate(ctx context.Context, p *chat.Prompt, s Settings) (*Generation, error) {
+	g, err := m.GenerateTokens(ctx, p.Tokens, s)
+	if err == nil {
+		g.thinking = p.Thinking
 	}
-	ids = t.Append(ids, "<|im_start|>user\n", true)
-	ids = t.Append(ids, text, false)
-	return t.Append(ids, "<|im_end|>\n<|im_start|>assistant\n", true)
+	return g, err
 }
 
 // GenerateTokens starts a reply to a prompt of token ids.
@@ -83,16 +119,24 @@ func (m *Model) GenerateTokens(ctx context.Context, prompt []int32, s Settings) 
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	r := engine.Request{Prompt: prompt, MaxTokens: s.MaxTokens, Sampling: s.Sampling, Mask: s.Mask}
-	if !s.IgnoreEnd {
-		r.IsEnd = m.tokens.IsEOG
-	}
-	j, err := m.engine.Submit(ctx, r)
+	j, err := m.engine.Submit(ctx, m.request(prompt, s))
 	if err != nil {
 		cancel()
 		return nil, err
 	}
 	return &Generation{job: j, cancel: cancel, text: m.tokens.NewDecoder(), stop: stopper}, nil
+}
+
+// request is what the engine is asked for.
+func (m *Model) request(prompt []int32, s Settings) engine.Request {
+	r := engine.Request{Prompt: prompt, MaxTokens: s.MaxTokens, Sampling: s.Sampling, Mask: s.Mask}
+	if r.Mask == nil && s.Grammar != nil {
+		r.Mask = m.masks.start(s.Grammar, m.tokens)
+	}
+	if !s.IgnoreEnd {
+		r.IsEnd = m.tokens.IsEOG
+	}
+	return r
 }
 
 // A Generation is a reply on its way. One goroutine reads it, once.
@@ -102,9 +146,11 @@ type Generation struct {
 	text    *tokenizer.Decoder
 	stop    *sample.Stopper
 	stopped bool
-	reason  engine.Reason
-	stats   engine.Stats
-	err     error
+
+	thinking bool // the prompt ends within a block of reasoning
+	reason   engine.Reason
+	stats    engine.Stats
+	err      error
 }
 
 // Pieces yields the reply as it grows: whole characters only, nothing of a stop text. Leaving the loop early ends the
@@ -128,6 +174,25 @@ func (g *Generation) Pieces() iter.Seq[string] {
 			}
 			if rest != "" {
 				yield(rest)
+			}
+		}
+	}
+}
+
+// Spans is Pieces divided into reasoning and content; tags and white space around reasoning are spans of their own.
+func (g *Generation) Spans() iter.Seq[chat.Span] {
+	return func(yield func(chat.Span) bool) {
+		split := chat.NewSplitter(g.thinking)
+		for piece := range g.Pieces() {
+			for _, span := range split.Push(piece) {
+				if !yield(span) {
+					return
+				}
+			}
+		}
+		for _, span := range split.Flush() {
+			if !yield(span) {
+				return
 			}
 		}
 	}

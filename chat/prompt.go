@@ -25,6 +25,11 @@ type part struct {
 	control bool
 }
 
+// Raw is a prompt without a template: text in which control tokens are recognised.
+func (c *Format) Raw(text string) *Prompt {
+	return c.encode([]jinja.Segment{{Text: text, Trusted: true}})
+}
+
 // encode makes a prompt of rendered text. Control tokens are found within stretches that the template owns.
 func (c *Format) encode(segments []jinja.Segment) *Prompt {
 	p := &Prompt{tokens: c.tokens}

@@ -7,10 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/minfer-go/minfer"
 	"github.com/minfer-go/minfer/engine"
 	"github.com/minfer-go/minfer/quant"
-	"github.com/minfer-go/minfer/sample"
 )
 
 // engineFlags are the flags of every command that runs a model.
@@ -60,47 +58,4 @@ func (e *engineFlags) options() (engine.Options, error) {
 		o.CacheType, o.CacheTypeSet = t, true
 	}
 	return o, nil
-}
-
-// samplingFlags are the flags of commands that generate text.
-type samplingFlags struct {
-	c         sample.Config
-	greedy    bool
-	maxTokens int
-	stop      []string
-	bias      []string
-}
-
-func (s *samplingFlags) register(f *pflag.FlagSet) {
-	s.c = sample.Default()
-	c := &s.c
-	f.IntVarP(&s.maxTokens, "n-predict", "n", minfer.DefaultMaxTokens, "most tokens to generate; -1 runs to the end of the context")
-	f.Uint64Var(&c.Seed, "seed", c.Seed, "seed of the random generator")
-	f.Float64Var(&c.Temperature, "temp", c.Temperature, "temperature; 0 is greedy")
-	f.BoolVar(&s.greedy, "greedy", false, "always take the most likely token")
-	f.IntVar(&c.TopK, "top-k", c.TopK, "keep the `K` most likely tokens; 0 is off")
-	f.Float64Var(&c.TopP, "top-p", c.TopP, "keep the most likely tokens that reach probability `P`; 1 is off")
-	f.Float64Var(&c.RepeatPenalty, "repeat-penalty", c.RepeatPenalty, "divide the logits of recent tokens; 1 is off")
-	f.Float64Var(&c.FrequencyPenalty, "frequency-penalty", c.FrequencyPenalty, "lower a token's logit per recent occurrence; 0 is off")
-	f.Float64Var(&c.PresencePenalty, "presence-penalty", c.PresencePenalty, "lower the logits of recent tokens; 0 is off")
-	f.StringArrayVar(&s.bias, "logit-bias", nil, "add to raw logits: `ID:BIAS`, several separated by commas; repeatable")
-	f.StringArrayVar(&s.stop, "stop", nil, "end the reply at this `TEXT`; repeatable")
-}
-
-func (s *samplingFlags) settings() (minfer.Settings, error) {
-	c := s.c
-	if s.greedy {
-		c.Temperature = 0
-	}
-	for _, text := range s.bias {
-		bias, err := sample.ParseLogitBias(text)
-		if err != nil {
-			return minfer.Settings{}, fmt.Errorf("--logit-bias: %w", err)
-		}
-		c.LogitBias = append(c.LogitBias, bias...)
-	}
-	if s.maxTokens < -1 || s.maxTokens == 0 {
-		return minfer.Settings{}, fmt.Errorf("--n-predict %d must be at least 1, or -1", s.maxTokens)
-	}
-	return minfer.Settings{MaxTokens: s.maxTokens, Sampling: c, Stop: s.stop}, nil
 }

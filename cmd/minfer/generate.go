@@ -22,8 +22,12 @@ func newGenerate() *cobra.Command {
 	var (
 		engineOf = engineFlags{}
 		sampling = samplingFlags{}
+		talk     conversationFlags
 		raw      bool
 		meta     bool
+		template string
+		system   string
+		color    string
 		dumpDOT  string
 		dumpJSON string
 	)
@@ -49,8 +53,16 @@ built into this program. Without PROMPT the prompt is read from standard input.`
 			if err != nil {
 				return err
 			}
-			settings.Raw = raw
-			if err := settings.Sampling.Validate(1 << 30); err != nil { // before the model is loaded; ids are checked against it later
+			settings.Raw, settings.System = raw, system
+			form, err := chatOptions(template)
+			if err != nil {
+				return err
+			}
+			if err := talk.check(raw, dumpDOT != "" || dumpJSON != ""); err != nil {
+				return err
+			}
+			out, err := newConsole(cmd.OutOrStdout(), cmd.ErrOrStderr(), color)
+			if err != nil {
 				return err
 			}
 			f, err := hub.Open(args[0])
@@ -62,20 +74,34 @@ built into this program. Without PROMPT the prompt is read from standard input.`
 					return errors.Join(err, f.Close())
 				}
 			}
-			prompt, err := promptOf(args[1:], cmd.InOrStdin())
-			if err != nil {
+			prompt := ""
+			if talk.on {
+				prompt = strings.Join(args[1:], "")
+			} else if prompt, err = promptOf(args[1:], cmd.InOrStdin()); err != nil {
 				return errors.Join(err, f.Close())
 			}
 			start := time.Now()
-			m, err := minfer.Load(cmd.Context(), f, minfer.WithEngine(options))
+			opts := []minfer.Option{minfer.WithEngine(options), minfer.WithChat(form...)}
+			if !raw {
+				opts = append(opts, minfer.WithChatCheck())
+			}
+			m, err := minfer.Load(cmd.Context(), f, opts...)
 			if err != nil {
 				return errors.Join(err, f.Close())
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "Loaded %s in %.0f ms: %s\n", args[0], ms(time.Since(start)), m.Engine().Info())
-			if dumpDOT != "" || dumpJSON != "" {
-				err = dumpGraph(cmd, m, prompt, raw, dumpDOT, dumpJSON)
-			} else {
-				err = answer(cmd, m, prompt, settings)
+			if notice := m.Format().Notice(); notice != "" && !raw {
+				fmt.Fprintln(cmd.ErrOrStderr(), notice)
+			}
+			err = sampling.complete(m, &settings)
+			switch {
+			case err != nil:
+			case talk.on:
+				err = talk.run(cmd, m, out, prompt, settings)
+			case dumpDOT != "" || dumpJSON != "":
+				err = dumpGraph(cmd, m, prompt, settings, dumpDOT, dumpJSON)
+			default:
+				err = answer(cmd, m, out, prompt, settings)
 			}
 			return errors.Join(err, m.Close())
 		},
@@ -84,6 +110,10 @@ built into this program. Without PROMPT the prompt is read from standard input.`
 	engineOf.register(flags)
 	engineOf.registerThreads(flags)
 	sampling.register(flags)
+	talk.register(flags)
+	flags.StringVar(&system, "system", "", "system message before the prompt or the conversation")
+	flags.StringVar(&template, "chat-template", "", "use the chat template in `FILE` in place of the model's own")
+	flags.StringVar(&color, "color", "auto", "colour of reasoning: on, off, or auto for terminals; also MINFER_COLOR=1")
 	flags.BoolVar(&raw, "no-template", false, "send the prompt as it is; control tokens in it are recognised")
 	flags.BoolVar(&meta, "meta", false, "print the file's metadata and tensors before answering")
 	flags.StringVar(&dumpDOT, "dump-graph", "", "write the prompt's compute graph to `FILE` as Graphviz DOT and exit")
@@ -108,18 +138,20 @@ func promptOf(args []string, stdin io.Reader) (string, error) {
 }
 
 // answer streams the reply to standard output and the timing to standard error.
-func answer(cmd *cobra.Command, m *minfer.Model, prompt string, s minfer.Settings) error {
+func answer(cmd *cobra.Command, m *minfer.Model, out *console, prompt string, s minfer.Settings) error {
 	start := time.Now()
-	g, err := m.GenerateTokens(cmd.Context(), m.Prompt(prompt, s.Raw), s)
+	g, err := m.Generate(cmd.Context(), prompt, minfer.WithSettings(s))
 	if err != nil {
 		return err
 	}
-	for piece := range g.Pieces() {
-		if _, err := io.WriteString(cmd.OutOrStdout(), piece); err != nil {
+	for span := range g.Spans() {
+		if err := out.span(span); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintln(cmd.OutOrStdout())
+	if err := out.endReply(); err != nil {
+		return err
+	}
 	printTimes(cmd.ErrOrStderr(), g.Stats(), time.Since(start))
 	printOpTimes(cmd.ErrOrStderr(), m.Engine().OpTimes())
 	return g.Err()
@@ -159,8 +191,12 @@ func rate(tokens int, d time.Duration) float64 {
 }
 
 // dumpGraph writes the graph of the prompt's prefill.
-func dumpGraph(cmd *cobra.Command, m *minfer.Model, prompt string, raw bool, dot, json string) error {
-	g, targets, err := m.Engine().Graph(len(m.Prompt(prompt, raw)))
+func dumpGraph(cmd *cobra.Command, m *minfer.Model, prompt string, s minfer.Settings, dot, json string) error {
+	p, err := m.Prompt(cmd.Context(), prompt, s)
+	if err != nil {
+		return err
+	}
+	g, targets, err := m.Engine().Graph(len(p.Tokens))
 	if err != nil {
 		return err
 	}

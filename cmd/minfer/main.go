@@ -25,7 +25,7 @@ func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := newRoot()
-	root.SetArgs(args)
+	root.SetArgs(spellOut(args, root.Flags()))
 	err := root.ExecuteContext(ctx)
 	switch {
 	case err == nil:

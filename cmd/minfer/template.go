@@ -38,37 +38,21 @@ func templateClock() (func() time.Time, error) {
 	return func() time.Time { return now }, nil
 }
 
-// readTemplate reads a template file.
-func readTemplate(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxTemplate+1))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
-	}
-	if len(b) > maxTemplate {
-		return "", fmt.Errorf("%s: a template has at most %d bytes", path, maxTemplate)
-	}
-	return string(b), nil
-}
-
-// chatFormat is the chat form of a model, with the template of a file in place of its own if one is given.
-func chatFormat(f *gguf.File, t *tokenizer.Tokenizer, templateFile string) (*chat.Format, error) {
+// chatOptions sets up the chat form of a model, with the template of a file in place of its own if one is given.
+func chatOptions(templateFile string) ([]chat.Option, error) {
 	now, err := templateClock()
 	if err != nil {
 		return nil, err
 	}
 	opts := []chat.Option{chat.WithClock(now)}
 	if templateFile != "" {
-		text, err := readTemplate(templateFile)
+		text, err := readLimited(templateFile, maxTemplate)
 		if err != nil {
 			return nil, err
 		}
 		opts = append(opts, chat.WithTemplate(templateFile, text))
 	}
-	return chat.New(f, t, opts...)
+	return opts, nil
 }
 
 // newTemplate is minfer template MODEL|--file T.jinja.
@@ -143,7 +127,7 @@ func fileRenderer(path string) (func(context.Context, []byte) (string, error), e
 	if err != nil {
 		return nil, err
 	}
-	text, err := readTemplate(path)
+	text, err := readLimited(path, maxTemplate)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +150,11 @@ func modelRenderer(f *gguf.File, notices io.Writer) (func(context.Context, []byt
 	if err != nil {
 		return nil, err
 	}
-	c, err := chatFormat(f, t, "")
+	opts, err := chatOptions("")
+	if err != nil {
+		return nil, err
+	}
+	c, err := chat.New(f, t, opts...)
 	if err != nil {
 		return nil, err
 	}
