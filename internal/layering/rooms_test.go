@@ -50,7 +50,7 @@ var rooms = []room{
 	{
 		"cmd/minfer",
 		[]string{"quant", "gguf", "hub", "graph", "backend", "model", "tokenizer", "jinja", "chat", "grammar", "sample", "engine", "bench", "."},
-		[]string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
+		[]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/reeflective/readline", "golang.org/x/sys"},
 	},
 }
 
