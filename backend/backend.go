@@ -59,8 +59,11 @@ type KVSpec struct {
 	KVHeads int
 	HeadDim int
 	Cells   int
-	Type    quant.Type // F32 or F16
+	Type    quant.Type // one of the backend's KVTypes
 }
+
+// RowBytes is the size of the K or V row of one cell and layer, as KV's Read and Write move it.
+func (s KVSpec) RowBytes() (int, error) { return s.Type.RowBytes(s.KVHeads * s.HeadDim) }
 
 // KV is a device's KV memory. Its cells keep their content until they are written again; which cell holds what is
 // package kv's business.
@@ -69,7 +72,7 @@ type KV interface {
 	// Bytes is the memory of all layers.
 	Bytes() int
 	// Read copies the K and V rows of one layer out of the given cells, in order: KVHeads·HeadDim elements of the spec's
-	// type each, little-endian. Write is its inverse.
+	// type each, little-endian, or blocks as that type lays them out. Write is its exact inverse.
 	Read(layer int, cells []int32, k, v []byte) error
 	Write(layer int, cells []int32, k, v []byte) error
 	// Copy copies whole cells of every layer, in order.
@@ -97,6 +100,8 @@ type Device interface {
 	// KVBytes is what NewKV would take.
 	KVBytes(KVSpec) (int, error)
 	NewKV(KVSpec) (KV, error)
+	// ScratchBytes is the memory that a program of the graph would need beyond its plan.
+	ScratchBytes(*graph.Graph, KVSpec) int
 	// Stream reads all loaded matrices once and does nothing else with them: the most that a step can hope for.
 	Stream() (bytes int, took time.Duration, err error)
 	// Compile makes a program of an assigned, fused and planned graph whose nodes are all this device's.
@@ -109,8 +114,6 @@ type Program interface {
 	// Run computes one step. The result has one row of logits per entry of batch.OutRows, in order; it lies in the
 	// device's memory and is valid until the next Run of any program of the device.
 	Run(batch *Batch) (Logits, error)
-	// Scratch is the device memory that the program needs beyond its plan, in bytes.
-	Scratch() int
 }
 
 // Logits are rows of vocabulary size, contiguous.

@@ -209,7 +209,7 @@ func (e *Engine) fit() (graph.Memory, error) {
 	if err != nil {
 		return graph.Memory{}, err
 	}
-	return graph.NewPlan(g).Memory(0, weights, cells, e.options.Budget)
+	return graph.NewPlan(g).Memory(0, weights, cells, e.device.ScratchBytes(g, e.spec()), e.options.Budget)
 }
 
 // largest is the Params of the biggest step that the scheduler composes.

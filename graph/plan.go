@@ -248,6 +248,7 @@ type Memory struct {
 	Weights  int // as the backend keeps them
 	KV       int // cells of every layer
 	Pool     int // activations of the largest step
+	Scratch  int // what kernels need beside them
 	Live     int // of the pool, held between runs
 	Peak     int // of the pool, alive at once
 	Budget   int // what may be used, 0 for no limit
@@ -255,20 +256,20 @@ type Memory struct {
 }
 
 // Total is the sum that counts against the budget.
-func (m Memory) Total() int { return m.Weights + m.KV + m.Pool }
+func (m Memory) Total() int { return m.Weights + m.KV + m.Pool + m.Scratch }
 
-// Memory reports what the plan needs on a backend beside the given weights and cells, and refuses with ErrBudget what
-// exceeds a budget above 0.
-func (p *Plan) Memory(backend, weights, kv, budget int) (Memory, error) {
-	m := Memory{Weights: weights, KV: kv, Live: p.Live, Peak: p.Peak, Budget: budget}
+// Memory reports what the plan needs on a backend beside the given weights, cells and scratch memory, and refuses with
+// ErrBudget what exceeds a budget above 0.
+func (p *Plan) Memory(backend, weights, kv, scratch, budget int) (Memory, error) {
+	m := Memory{Weights: weights, KV: kv, Scratch: scratch, Live: p.Live, Peak: p.Peak, Budget: budget}
 	if backend < len(p.Pool) {
 		m.Pool = p.Pool[backend]
 	}
 	if budget > 0 {
 		m.Headroom = budget - m.Total()
 		if m.Headroom < 0 {
-			return m, fmt.Errorf("%w: weights %d + KV cells %d + activations %d = %d bytes, allowed are %d", ErrBudget,
-				m.Weights, m.KV, m.Pool, m.Total(), budget)
+			return m, fmt.Errorf("%w: weights %d + KV cells %d + activations %d + scratch %d = %d bytes, allowed are %d", ErrBudget,
+				m.Weights, m.KV, m.Pool, m.Scratch, m.Total(), budget)
 		}
 	}
 	return m, nil

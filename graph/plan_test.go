@@ -234,17 +234,17 @@ func TestMemory(t *testing.T) {
 	_, p := planOf(t, params(3, 3), func(b *Builder, x Value) { b.Output(product(b, "a", x, 32)) })
 	pool := p.Pool[0]
 	need := 1000 + 200 + pool
-	m, err := p.Memory(0, 1000, 200, 0)
+	m, err := p.Memory(0, 1000, 200, 0, 0)
 	if err != nil || m.Total() != need || m.Pool != pool || m.Weights != 1000 || m.KV != 200 || m.Headroom != 0 || m.Live != p.Live || m.Peak != p.Peak {
 		t.Errorf("without a budget: %+v, %v", m, err)
 	}
-	if m, err = p.Memory(0, 1000, 200, need); err != nil || m.Headroom != 0 || m.Budget != need {
+	if m, err = p.Memory(0, 1000, 200, 0, need); err != nil || m.Headroom != 0 || m.Budget != need {
 		t.Errorf("at the budget: %+v, %v", m, err)
 	}
-	if m, err = p.Memory(0, 1000, 200, need+7); err != nil || m.Headroom != 7 {
+	if m, err = p.Memory(0, 1000, 200, 0, need+7); err != nil || m.Headroom != 7 {
 		t.Errorf("below the budget: %+v, %v", m, err)
 	}
-	m, err = p.Memory(0, 1000, 200, need-1)
+	m, err = p.Memory(0, 1000, 200, 0, need-1)
 	if !errors.Is(err, ErrBudget) || m.Headroom != -1 {
 		t.Errorf("one byte over: %+v, %v", m, err)
 	}
@@ -253,7 +253,7 @@ func TestMemory(t *testing.T) {
 			t.Errorf("%q does not tell %s", err, part)
 		}
 	}
-	if m, err = p.Memory(3, 1, 2, 0); err != nil || m.Pool != 0 {
+	if m, err = p.Memory(3, 1, 2, 0, 0); err != nil || m.Pool != 0 {
 		t.Errorf("a backend without nodes: %+v, %v", m, err)
 	}
 	if p.Peak > math.MaxInt32 {

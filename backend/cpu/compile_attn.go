@@ -127,19 +127,34 @@ func (c *compiler) attention(op graph.Attention, q, out view) error {
 	if k := c.p.kv.spec; op.KVHeads != k.KVHeads || op.HeadDim != k.HeadDim {
 		return fmt.Errorf("%w: %d KV heads of %d; the cells have %d of %d", backend.ErrUnsupported, op.KVHeads, op.HeadDim, k.KVHeads, k.HeadDim)
 	}
-	group := op.Heads / op.KVHeads
-	s := &attnStep{p: c.p, kernels: c.d.kernels, op: op, layer: layer, q: q, out: out, rows: max(1, tileQueries/group)}
+	s := &attnStep{p: c.p, kernels: c.d.kernels, op: op, layer: layer, q: q, out: out}
 	cells := c.p.kv.spec.Cells
-	if q.n <= splitRows {
-		s.rows = q.n
-		s.chunks = (cells + simd.AttnChunkLen - 1) / simd.AttnChunkLen
+	if s.rows, s.chunks = attnTiles(op, q.n, cells); s.chunks > 0 {
 		s.open = make([]atomic.Int32, q.n*op.KVHeads)
 	}
-	c.d.share(s, q.n, cells, c.p)
+	c.d.share(s, q.n, cells)
 	c.flush()
 	c.emit(s, c.op)
 	return nil
 }
+
+// attnTiles is how attention over n rows is cut into tasks: the rows of one, and, where chunks of positions are tasks of
+// their own, how many chunks a sequence can have.
+func attnTiles(op graph.Attention, n, cells int) (rows, chunks int) {
+	if n <= splitRows {
+		return n, (cells + simd.AttnChunkLen - 1) / simd.AttnChunkLen
+	}
+	return max(1, tileQueries/(op.Heads/op.KVHeads)), 0
+}
+
+// attnBytes is the memory of attention over n rows.
+func (d *Device) attnBytes(op graph.Attention, n, cells int) int {
+	rows, chunks := attnTiles(op, n, cells)
+	return d.team.Size()*simd.AttnScratchBytes(rows*op.Heads/op.KVHeads, op.HeadDim) + 4*cells + 4*partsLen(op, n, chunks)
+}
+
+// partsLen is the float32 of the parts of all chunks of n rows.
+func partsLen(op graph.Attention, n, chunks int) int { return chunks * n * op.Heads * (op.HeadDim + 2) }
 
 // attnMemory is what attention steps share: one runs at a time.
 type attnMemory struct {
@@ -152,7 +167,7 @@ type attnMemory struct {
 }
 
 // share gives a step the device's attention memory, grown to its needs. Steps compiled before keep what they had.
-func (d *Device) share(s *attnStep, tokens, cells int, p *Program) {
+func (d *Device) share(s *attnStep, tokens, cells int) {
 	m := &d.attn
 	queries := s.rows * s.op.Heads / s.op.KVHeads
 	if queries > m.queries || s.op.HeadDim > m.headDim || s.chunks > m.chunks {
@@ -168,11 +183,10 @@ func (d *Device) share(s *attnStep, tokens, cells int, p *Program) {
 			m.limits[i] = int32(i + 1)
 		}
 	}
-	if n := s.chunks * tokens * s.op.Heads * (s.op.HeadDim + 2); len(m.parts) < n {
+	if n := partsLen(s.op, tokens, s.chunks); len(m.parts) < n {
 		m.parts = make([]float32, n)
 	}
 	s.workers, s.limits, s.parts = m.workers, m.limits, m.parts
-	p.scratch = max(p.scratch, 4*len(m.parts)+len(m.workers)*simd.AttnScratchBytes(m.queries, m.headDim))
 }
 
 // chunksOf is the number of chunks of a sequence.

@@ -78,24 +78,46 @@ func matrices(op graph.Op) []graph.Weight {
 	return nil
 }
 
-// reserve gives each kind of activations the memory that the largest product of the graph needs.
-func (c *compiler) reserve() {
-	var need [actsKinds]int
-	for i := range c.g.Nodes {
-		if c.g.Nodes[i].Dead {
+// needs is the memory of each kind of activations: what the largest product of the graph takes.
+func (d *Device) needs(g *graph.Graph) (need [actsKinds]int, total int) {
+	for i := range g.Nodes {
+		if g.Nodes[i].Dead {
 			continue
 		}
-		for _, w := range matrices(c.g.Nodes[i].Op) {
-			tokens := c.g.Tensor(c.g.Nodes[i].In[0]).Shape[1]
-			kind := c.kind(w)
-			need[kind] = max(need[kind], c.actsBytes(kind, w.In, tokens))
+		for _, w := range matrices(g.Nodes[i].Op) {
+			kind := d.kind(w)
+			need[kind] = max(need[kind], d.actsBytes(kind, w.In, g.Tensor(g.Nodes[i].In[0]).Shape[1]))
 		}
 	}
-	total := 0
 	for k := range need {
 		need[k] = (need[k] + alignment - 1) / alignment * alignment
 		total += need[k]
 	}
+	return need, total
+}
+
+// ScratchBytes is what a program of the graph needs beyond its plan: inputs of products in the form that kernels read,
+// and what workers keep for attention and for fused feed-forwards.
+func (d *Device) ScratchBytes(g *graph.Graph, kv backend.KVSpec) int {
+	_, total := d.needs(g)
+	attn, gate := 0, 0
+	for i := range g.Nodes {
+		if g.Nodes[i].Dead {
+			continue
+		}
+		switch op := g.Nodes[i].Op.(type) {
+		case graph.Attention:
+			attn = max(attn, d.attnBytes(op, g.Tensor(g.Nodes[i].In[0]).Shape[1], kv.Cells))
+		case graph.GateUp:
+			gate = d.team.Size() * gateScratch
+		}
+	}
+	return total + attn + gate
+}
+
+// reserve gives each kind of activations its memory.
+func (c *compiler) reserve() {
+	need, total := c.d.needs(c.g)
 	if len(c.d.scratch) < total {
 		c.d.scratch = aligned[byte](total)
 	}
@@ -104,7 +126,6 @@ func (c *compiler) reserve() {
 		c.acts[k] = actsSlot{value: graph.Value{Node: -1}, mem: c.d.scratch[at : at+need[k]]}
 		at += need[k]
 	}
-	c.p.scratch += total
 }
 
 // The kinds of memory that hold a product's input: simd's two, and plain rows for the reference path.
@@ -114,18 +135,18 @@ const (
 )
 
 // kind is the form in which a weight wants its input.
-func (c *compiler) kind(w graph.Weight) int {
-	if c.d.options.F32Activations {
+func (d *Device) kind(w graph.Weight) int {
+	if d.options.F32Activations {
 		return actsPlain
 	}
 	return int(simd.KindFor(w.Type))
 }
 
-func (c *compiler) actsBytes(kind, cols, tokens int) int {
+func (d *Device) actsBytes(kind, cols, tokens int) int {
 	if kind == actsPlain {
 		return 4 * cols * tokens
 	}
-	return c.d.kernels.ActsBytes(simd.ActsKind(kind), cols, tokens)
+	return d.kernels.ActsBytes(simd.ActsKind(kind), cols, tokens)
 }
 
 // An actsSlot is the memory of one kind of activations and the value that it holds at this point of the program.
@@ -170,7 +191,7 @@ func (c *compiler) matmul(v graph.Value, x view, ws []graph.Weight, out []view) 
 		s := &matStep{mat: &c.d.kernels.Mat}
 		panels := 0
 		for i, w := range ws {
-			if c.kind(w) != kind {
+			if c.d.kind(w) != kind {
 				continue
 			}
 			m, err := c.d.matrix(w)
@@ -230,7 +251,7 @@ func (s *gateStep) Do(w *team.Worker, task int) {
 
 // gateUp compiles a fused feed-forward half. Weights that want their input in different forms run as two products.
 func (c *compiler) gateUp(v graph.Value, x view, op graph.GateUp, out view) error {
-	if c.kind(op.Gate) != c.kind(op.Up) {
+	if c.d.kind(op.Gate) != c.d.kind(op.Up) {
 		return fmt.Errorf("%w: gate %s of type %s and up %s of type %s take their input in different forms; MINFER_NO_FUSE_FFN=1 runs them apart",
 			backend.ErrUnsupported, op.Gate.Name, op.Gate.Type, op.Up.Name, op.Up.Type)
 	}
@@ -244,7 +265,7 @@ func (c *compiler) gateUp(v graph.Value, x view, op graph.GateUp, out view) erro
 	}
 	s := &gateStep{kernels: c.d.kernels, gate: gate, dst: out, panels: simd.Panels(op.Gate.Out)}
 	s.mat = &c.d.kernels.Mat
-	s.from(c.input(v, x, c.kind(op.Gate)), x.n)
+	s.from(c.input(v, x, c.d.kind(op.Gate)), x.n)
 	c.flush()
 	perPanel := 4 * simd.PanelRows * x.n
 	s.chunk = min(c.chunkOf(2*s.panels), max(1, gateScratch/perPanel))

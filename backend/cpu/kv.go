@@ -1,9 +1,7 @@
 package cpu
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 
 	"github.com/minfer-go/minfer/backend"
 	"github.com/minfer-go/minfer/graph"
@@ -26,8 +24,10 @@ func cellType(t quant.Type) (simd.KVType, error) {
 		return simd.KVF32, nil
 	case quant.F16:
 		return simd.KVF16, nil
+	case quant.Q8_0:
+		return simd.KVQ8, nil
 	}
-	return 0, fmt.Errorf("%w: KV cells of type %s; supported are f32, f16", backend.ErrUnsupported, t)
+	return 0, fmt.Errorf("%w: KV cells of type %s; supported are f32, f16, q8_0", backend.ErrUnsupported, t)
 }
 
 // maxKVBytes bounds the memory of all cells, so that sizes never overflow.
@@ -42,6 +42,9 @@ func kvShape(s backend.KVSpec) (k, v int, err error) {
 	if s.Layers < 1 || s.KVHeads < 1 || s.HeadDim < 1 || s.Cells < 1 ||
 		s.Cells > maxKVBytes/8/s.Layers/s.KVHeads/s.HeadDim {
 		return 0, 0, fmt.Errorf("%w: %d KV cells of %d heads of %d in %d layers", backend.ErrUnsupported, s.Cells, s.KVHeads, s.HeadDim, s.Layers)
+	}
+	if err := simd.KVSupports(t, s.HeadDim); err != nil {
+		return 0, 0, fmt.Errorf("%w: KV cells: %w", backend.ErrUnsupported, err)
 	}
 	k, v = simd.KVLayerBytes(t, s.KVHeads, s.HeadDim, s.Cells)
 	return k, v, nil
@@ -75,65 +78,33 @@ func (m *kvMemory) Spec() backend.KVSpec { return m.spec }
 // Bytes is the memory of all layers.
 func (m *kvMemory) Bytes() int { return m.bytes }
 
-// Read copies rows of a layer out of cells.
+// Read copies rows of a layer out of cells, byte for byte as they are stored.
 func (m *kvMemory) Read(layer int, cells []int32, k, v []byte) error {
-	return m.rows(layer, cells, k, v, func(l *simd.KVLayer, cell int, k, v []byte, kf, vf []float32) {
-		m.device.kernels.LoadKV(l, cell, kf, vf)
-		encodeRow(l.Type, k, kf)
-		encodeRow(l.Type, v, vf)
-	})
+	return m.rows(layer, cells, k, v, m.device.kernels.ReadRow)
 }
 
 // Write copies rows of a layer into cells.
 func (m *kvMemory) Write(layer int, cells []int32, k, v []byte) error {
-	return m.rows(layer, cells, k, v, func(l *simd.KVLayer, cell int, k, v []byte, kf, vf []float32) {
-		decodeRow(l.Type, kf, k)
-		decodeRow(l.Type, vf, v)
-		m.device.kernels.StoreKV(l, cell, kf, vf)
-	})
+	return m.rows(layer, cells, k, v, m.device.kernels.WriteRow)
 }
 
-// rows hands each cell's part of k and v to do, with float32 rows to work in.
-func (m *kvMemory) rows(layer int, cells []int32, k, v []byte, do func(l *simd.KVLayer, cell int, k, v []byte, kf, vf []float32)) error {
+// rows hands each cell's part of k and v to do.
+func (m *kvMemory) rows(layer int, cells []int32, k, v []byte, do func(l *simd.KVLayer, cell int, k, v []byte)) error {
 	if layer < 0 || layer >= len(m.layers) {
 		return fmt.Errorf("%w: layer %d of %d", backend.ErrRun, layer, len(m.layers))
 	}
 	l := &m.layers[layer]
-	width := l.KVHeads * l.HeadDim
-	row := width * l.Type.Size()
+	row := l.Type.RowBytes(l.KVHeads * l.HeadDim)
 	if len(k) != row*len(cells) || len(v) != row*len(cells) {
 		return fmt.Errorf("%w: %d and %d bytes for %d cells of %d", backend.ErrRun, len(k), len(v), len(cells), row)
 	}
-	kf, vf := make([]float32, width), make([]float32, width)
 	for i, c := range cells {
 		if err := m.check(int(c), 1); err != nil {
 			return err
 		}
-		do(l, int(c), k[i*row:(i+1)*row], v[i*row:(i+1)*row], kf, vf)
+		do(l, int(c), k[i*row:(i+1)*row], v[i*row:(i+1)*row])
 	}
 	return nil
-}
-
-// encodeRow writes elements in a cell type. Values that came from cells of that type come out as they were.
-func encodeRow(t simd.KVType, dst []byte, src []float32) {
-	for i, x := range src {
-		if t == simd.KVF16 {
-			binary.LittleEndian.PutUint16(dst[2*i:], quant.F32ToF16(x))
-		} else {
-			binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(x))
-		}
-	}
-}
-
-// decodeRow is the inverse of encodeRow.
-func decodeRow(t simd.KVType, dst []float32, src []byte) {
-	for i := range dst {
-		if t == simd.KVF16 {
-			dst[i] = quant.F16ToF32(binary.LittleEndian.Uint16(src[2*i:]))
-		} else {
-			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
-		}
-	}
 }
 
 // Copy copies cells of every layer.

@@ -18,12 +18,8 @@ type Program struct {
 	ropes   []*ropeTable // whose tables must cover a step's positions
 	vocab   int          // rows of the embedding table: the bound of token ids
 	logits  view
-	scratch int // bytes beyond the plan
 	batch   *backend.Batch
 }
-
-// Scratch is the memory beyond the plan: quantized activations, and attention parts.
-func (p *Program) Scratch() int { return p.scratch }
 
 // Run computes one step.
 func (p *Program) Run(b *backend.Batch) (backend.Logits, error) {

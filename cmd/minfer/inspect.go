@@ -62,8 +62,8 @@ func printMemory(w io.Writer, f *gguf.File, flags engineFlags) error {
 	m, err := engine.Fit(f, o)
 	mib := func(bytes int) float64 { return float64(bytes) / (1 << 20) }
 	if m.Total() > 0 {
-		fmt.Fprintf(w, "weights     %10.1f MiB\nKV cells    %10.1f MiB\nactivations %10.1f MiB (%.1f alive at once, %.1f between steps)\ntotal       %10.1f MiB\n",
-			mib(m.Weights), mib(m.KV), mib(m.Pool), mib(m.Peak), mib(m.Live), mib(m.Total()))
+		fmt.Fprintf(w, "weights     %10.1f MiB\nKV cells    %10.1f MiB\nactivations %10.1f MiB (%.1f alive at once, %.1f between steps)\nscratch     %10.1f MiB\ntotal       %10.1f MiB\n",
+			mib(m.Weights), mib(m.KV), mib(m.Pool), mib(m.Peak), mib(m.Live), mib(m.Scratch), mib(m.Total()))
 	}
 	if m.Budget > 0 {
 		fmt.Fprintf(w, "budget      %10.1f MiB\nheadroom    %10.1f MiB\n", mib(m.Budget), mib(m.Headroom))
