@@ -10,15 +10,15 @@ import (
 
 // A Program is a compiled graph: steps over resolved memory. It implements backend.Program.
 type Program struct {
-	device  *Device
-	params  graph.Params
-	kv      *kvMemory
-	steps   []team.Step
-	labels  []string     // of each step before clocks were put between them
-	ropes   []*ropeTable // whose tables must cover a step's positions
-	vocab   int          // rows of the embedding table: the bound of token ids
-	logits  view
-	batch   *backend.Batch
+	device *Device
+	params graph.Params
+	kv     *kvMemory
+	steps  []team.Step
+	labels []string     // of each step before clocks were put between them
+	ropes  []*ropeTable // whose tables must cover a step's positions
+	vocab  int          // rows of the embedding table: the bound of token ids
+	logits view
+	batch  *backend.Batch
 }
 
 // Run computes one step.
