@@ -3,7 +3,6 @@ package engine
 import (
 	"github.com/minfer-go/minfer/backend"
 	"github.com/minfer-go/minfer/graph"
-	"github.com/minfer-go/minfer/quant"
 )
 
 // OpTimes is where the time of all steps so far went; nil unless MINFER_OP_TIMING is set. It must not be called while
@@ -43,10 +42,9 @@ func (e *Engine) StepBytes(tokens int) (int, error) {
 		}
 	}
 	bytes, err := e.device.WeightBytes(read)
-	c := e.model.Config()
-	cell := 4
-	if e.options.CacheType == quant.F16 {
-		cell = 2
+	if err != nil {
+		return 0, err
 	}
-	return bytes + 2*cell*tokens*c.Layers*c.KVHeads*c.HeadDim, err
+	row, err := e.spec().RowBytes()
+	return bytes + 2*row*tokens*e.model.Config().Layers, err
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/minfer-go/minfer/backend"
 	"github.com/minfer-go/minfer/kv"
-	"github.com/minfer-go/minfer/quant"
 )
 
 // A Session keeps the cells of one sequence between requests: a conversation. Its cells are not shared with requests of
@@ -147,16 +146,13 @@ func (e *Engine) apply(shift kv.Shift) error {
 }
 
 // header describes this run to session files.
-func (e *Engine) header() kv.SessionHeader {
+func (e *Engine) header() (kv.SessionHeader, error) {
 	c := e.model.Config()
-	h := kv.SessionHeader{
+	row, err := e.spec().RowBytes()
+	return kv.SessionHeader{
 		Backend: e.selected[0].Name(), Model: e.fingerprint(), Layers: c.Layers, KVHeads: c.KVHeads, HeadDim: c.HeadDim,
-		Type: uint32(e.options.CacheType), Element: 4, Cells: e.options.Context,
-	}
-	if e.options.CacheType == quant.F16 {
-		h.Element = 2
-	}
-	return h
+		Type: uint32(e.options.CacheType), RowBytes: row, Cells: e.options.Context,
+	}, err
 }
 
 // fingerprint tells models apart: names, types and shapes of all tensors, and the first bytes of each.
@@ -178,9 +174,12 @@ func (s *Session) Save(ctx context.Context, w io.Writer, host []byte) error {
 		if err := s.idle(); err != nil {
 			return err
 		}
-		e, h := s.engine, s.engine.header()
-		row := h.KVHeads * h.HeadDim * h.Element
-		k, v := make([]byte, row*len(s.tokens)), make([]byte, row*len(s.tokens))
+		e := s.engine
+		h, err := e.header()
+		if err != nil {
+			return err
+		}
+		k, v := make([]byte, h.RowBytes*len(s.tokens)), make([]byte, h.RowBytes*len(s.tokens))
 		return kv.WriteSession(w, h, []kv.SessionSeq{{
 			Tokens: s.tokens,
 			Rows: func(layer int) ([]byte, []byte, error) {
@@ -199,7 +198,11 @@ func (s *Session) Load(ctx context.Context, r io.Reader) (host []byte, err error
 		}
 		s.empty()
 		e, read := s.engine, 0
-		host, err = kv.ReadSession(r, e.header(), func(tokens []int32) (kv.SessionSink, error) {
+		h, err := e.header()
+		if err != nil {
+			return err
+		}
+		host, err = kv.ReadSession(r, h, func(tokens []int32) (kv.SessionSink, error) {
 			if read++; read > 1 {
 				return nil, fmt.Errorf("%w: more than one sequence", kv.ErrSessionMismatch)
 			}

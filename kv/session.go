@@ -36,18 +36,15 @@ const (
 //	per sequence: tokens u32, token ids i32 each, per layer K then V rows, position by position,
 //	host state: length u32, bytes; SHA-256 of everything before it.
 type SessionHeader struct {
-	Backend string   // name of the device's backend, at most 16 bytes
-	Model   [32]byte // fingerprint
-	Layers  int
-	KVHeads int
-	HeadDim int
-	Type    uint32 // ggml number of the cells' element type
-	Element int    // its size in bytes
-	Cells   int    // of the arena
+	Backend  string   // name of the device's backend, at most 16 bytes
+	Model    [32]byte // fingerprint
+	Layers   int
+	KVHeads  int
+	HeadDim  int
+	Type     uint32 // ggml number of the cells' element type
+	RowBytes int    // size of one K or V row: KVHeads·HeadDim elements of that type
+	Cells    int    // of the arena
 }
-
-// rowBytes is the size of one K or V row.
-func (h *SessionHeader) rowBytes() int { return h.KVHeads * h.HeadDim * h.Element }
 
 // A SessionSeq is one sequence to be written.
 type SessionSeq struct {
@@ -76,7 +73,7 @@ func WriteSession(w io.Writer, h SessionHeader, seqs []SessionSeq, host []byte) 
 			if err != nil {
 				return err
 			}
-			if want := len(q.Tokens) * h.rowBytes(); len(k) != want || len(v) != want {
+			if want := len(q.Tokens) * h.RowBytes; len(k) != want || len(v) != want {
 				return fmt.Errorf("%w: layer %d has %d and %d bytes for %d positions", ErrRange, l, len(k), len(v), len(q.Tokens))
 			}
 			s.bytes(k)
@@ -94,7 +91,7 @@ func (h *SessionHeader) encode() []byte {
 	b := make([]byte, 16, 80)
 	copy(b, h.Backend)
 	b = append(b, h.Model[:]...)
-	for _, n := range []int{h.Layers, h.KVHeads, h.HeadDim, int(h.Type), h.Element, h.Cells} {
+	for _, n := range []int{h.Layers, h.KVHeads, h.HeadDim, int(h.Type), h.RowBytes, h.Cells} {
 		b = binary.LittleEndian.AppendUint32(b, uint32(n))
 	}
 	return b
@@ -178,8 +175,8 @@ func (h *SessionHeader) match(have []byte) error {
 	if backend != h.Backend {
 		return fmt.Errorf("%w: backend '%s', this run has '%s'", ErrSessionMismatch, backend, h.Backend)
 	}
-	fields := []string{"layers", "KV heads", "head dimension", "cell type", "element size", "cells"}
-	own := []int{h.Layers, h.KVHeads, h.HeadDim, int(h.Type), h.Element, h.Cells}
+	fields := []string{"layers", "KV heads", "head dimension", "cell type", "row size", "cells"}
+	own := []int{h.Layers, h.KVHeads, h.HeadDim, int(h.Type), h.RowBytes, h.Cells}
 	for i, name := range fields {
 		if v := binary.LittleEndian.Uint32(have[48+4*i:]); v != uint32(own[i]) {
 			return fmt.Errorf("%w: %s %d, this run has %d", ErrSessionMismatch, name, v, own[i])
@@ -216,8 +213,8 @@ func (s *sessionReader) sequence(h SessionHeader, accept func([]int32) (SessionS
 		return err
 	}
 	for l := range h.Layers {
-		k := s.bytes(len(tokens)*h.rowBytes(), fmt.Sprintf("K rows of layer %d", l))
-		v := s.bytes(len(tokens)*h.rowBytes(), fmt.Sprintf("V rows of layer %d", l))
+		k := s.bytes(len(tokens)*h.RowBytes, fmt.Sprintf("K rows of layer %d", l))
+		v := s.bytes(len(tokens)*h.RowBytes, fmt.Sprintf("V rows of layer %d", l))
 		if s.err != nil {
 			return s.err
 		}

@@ -23,7 +23,7 @@ func (e *engineFlags) register(f *pflag.FlagSet) {
 	f.IntVar(&e.context, "n-ctx", 0, fmt.Sprintf("tokens that prompt and reply share (default %d, at most the model's own context)", engine.DefaultContext))
 	f.IntVar(&e.batch, "n-batch", 0, fmt.Sprintf("most prompt tokens in one step (default %d)", engine.DefaultBatch))
 	f.StringSliceVar(&e.backends, "backend", nil, "`NAME`s of backends that may take part; also MINFER_BACKENDS")
-	f.StringVar(&e.cacheType, "cache-type", "", "KV cell `TYPE`: f16 or f32; also MINFER_CACHE_TYPE (default f16)")
+	f.StringVar(&e.cacheType, "cache-type", "", "KV cell `TYPE`: f16, f32 or q8_0; also MINFER_CACHE_TYPE (default f16)")
 	f.IntVar(&e.budget, "mem-budget", 0, "refuse a model that needs more than this many `MiB`; 0 for no limit")
 }
 

@@ -86,6 +86,9 @@ type AttnScratch struct {
 	block attnView
 	tile  attnTile
 	lanes [KVTile]int32
+
+	wide     [2][]float32 // tiles of KVQ8 keys as float32 [headDim][KVTile], to gather lanes from
+	wideTile [2]int32     // which tiles of the layer they are, -1 for none
 }
 
 // NewAttnScratch allocates scratch for jobs with up to queries queries (rows times heads) and heads of headDim.
@@ -95,12 +98,13 @@ func NewAttnScratch(queries, headDim int) *AttnScratch {
 		k: make([]float32, attnBlock*headDim), v: make([]float32, attnBlock*headDim),
 		score: make([]float32, attnQueries*attnBlock), sum: make([]float32, queries*KVTile),
 		floats: make([]float32, 2*n),
+		wide:   [2][]float32{make([]float32, KVTile*headDim), make([]float32, KVTile*headDim)},
 	}
 }
 
 // AttnScratchBytes is about what NewAttnScratch allocates.
 func AttnScratchBytes(queries, headDim int) int {
-	return 4 * (2*attnBlock*headDim + attnQueries*attnBlock + queries*KVTile + 2*AttnPartLen(queries, headDim))
+	return 4 * (2*(attnBlock+KVTile)*headDim + attnQueries*attnBlock + queries*KVTile + 2*AttnPartLen(queries, headDim))
 }
 
 // An attnView is where the keys and values of a block are: brought together as float32 in the scratch, or, for sets that
@@ -109,8 +113,8 @@ type attnView struct {
 	hd   int
 	k, v []float32 // as in AttnScratch; nil where the layer's are read
 
-	layerK, layerV []byte          // the region of the KV head, in stored type
-	half           bool            // it is KVF16
+	layerK, layerV []byte // the region of the KV head, in stored type
+	typ            KVType
 	tiles          [blockTiles]int // byte offset of each tile of the block in layerK
 	cells          []int32         // cell of each position of the block, a row of layerV
 }

@@ -43,3 +43,13 @@ func attnSoftmaxAVX2(s *float32, m *float32, sum *float32, alpha *float32, lo *i
 //
 //go:noescape
 func axpbyAVX2(acc *float32, x *float32, n int, a float32, b float32)
+
+// attnWidenKeysAVX2 makes float32 of a tile of keys with 8-bit codes: dst [32·blocks][16].
+//
+//go:noescape
+func attnWidenKeysAVX2(dst *float32, src *byte, blocks int)
+
+// attnWidenValuesAVX2 makes float32 of a row of values with 8-bit codes: dst [32·blocks].
+//
+//go:noescape
+func attnWidenValuesAVX2(dst *float32, src *byte, blocks int)

@@ -57,3 +57,13 @@ func attnSoftmaxAVX512(s *float32, m *float32, sum *float32, alpha *float32, lo 
 //
 //go:noescape
 func axpbyAVX512(acc *float32, x *float32, n int, a float32, b float32)
+
+// attnWidenKeysAVX512 makes float32 of a tile of keys with 8-bit codes: dst [32·blocks][16].
+//
+//go:noescape
+func attnWidenKeysAVX512(dst *float32, src *byte, blocks int)
+
+// attnWidenValuesAVX512 makes float32 of a row of values with 8-bit codes: dst [32·blocks].
+//
+//go:noescape
+func attnWidenValuesAVX512(dst *float32, src *byte, blocks int)

@@ -13,7 +13,7 @@ func BenchmarkPrefill(b *testing.B) {
 		for _, sh := range []struct {
 			typ                KVType
 			kvHeads, heads, hd int
-		}{{KVF16, 2, 7, 64}, {KVF32, 2, 7, 64}, {KVF16, 8, 2, 128}} {
+		}{{KVF16, 2, 7, 64}, {KVF32, 2, 7, 64}, {KVQ8, 2, 7, 64}, {KVF16, 8, 2, 128}, {KVQ8, 8, 2, 128}} {
 			b.Run(fmt.Sprintf("%v/%v-kv%d-gqa%d-hd%d", s.ISA, sh.typ, sh.kvHeads, sh.heads, sh.hd), func(b *testing.B) {
 				r := rand.New(rand.NewPCG(1, 1))
 				width := sh.kvHeads * sh.hd
@@ -45,18 +45,33 @@ func BenchmarkPrefill(b *testing.B) {
 func BenchmarkDecode(b *testing.B) {
 	for _, s := range Usable() {
 		for _, sh := range []struct {
+			typ                       KVType
 			kvHeads, heads, hd, depth int
 			how                       string
-		}{{2, 7, 64, 2048, "aligned"}, {2, 7, 64, 8192, "aligned"}, {2, 7, 64, 2048, "shifted"}, {2, 7, 64, 2048, "random"}, {8, 2, 128, 2048, "aligned"}, {8, 2, 128, 8192, "aligned"}, {8, 2, 128, 2048, "shifted"}, {9, 1, 64, 2048, "aligned"}} {
-			b.Run(fmt.Sprintf("%v/kv%d-gqa%d-hd%d-%d-%s", s.ISA, sh.kvHeads, sh.heads, sh.hd, sh.depth, sh.how), func(b *testing.B) {
+		}{
+			{KVF16, 2, 7, 64, 2048, "aligned"},
+			{KVF16, 2, 7, 64, 8192, "aligned"},
+			{KVF16, 2, 7, 64, 2048, "shifted"},
+			{KVF16, 2, 7, 64, 2048, "random"},
+			{KVF16, 8, 2, 128, 2048, "aligned"},
+			{KVF16, 8, 2, 128, 8192, "aligned"},
+			{KVF16, 8, 2, 128, 2048, "shifted"},
+			{KVF16, 9, 1, 64, 2048, "aligned"},
+			{KVQ8, 2, 7, 64, 2048, "aligned"},
+			{KVQ8, 2, 7, 64, 2048, "shifted"},
+			{KVQ8, 2, 7, 64, 2048, "random"},
+			{KVQ8, 8, 2, 128, 8192, "aligned"},
+			{KVQ8, 9, 1, 64, 2048, "aligned"},
+		} {
+			b.Run(fmt.Sprintf("%v/%v-kv%d-gqa%d-hd%d-%d-%s", s.ISA, sh.typ, sh.kvHeads, sh.heads, sh.hd, sh.depth, sh.how), func(b *testing.B) {
 				r := rand.New(rand.NewPCG(1, 1))
 				width, cells := sh.kvHeads*sh.hd, sh.depth+16
 				kv := randomRows(r, 64, width)
-				kbytes, _ := KVLayerBytes(KVF16, sh.kvHeads, sh.hd, cells)
+				kbytes, _ := KVLayerBytes(sh.typ, sh.kvHeads, sh.hd, cells)
 				layers := make([]*attnCase, max(1, 80<<20/(2*kbytes)))
 				at := place(r, sh.how, sh.depth, cells)
 				for i := range layers {
-					layers[i] = &attnCase{cells: at, layer: KVLayer{Type: KVF16, KVHeads: sh.kvHeads, HeadDim: sh.hd, Cells: KVCells(cells), K: make([]byte, kbytes), V: make([]byte, kbytes)}}
+					layers[i] = &attnCase{cells: at, layer: KVLayer{Type: sh.typ, KVHeads: sh.kvHeads, HeadDim: sh.hd, Cells: KVCells(cells), K: make([]byte, kbytes), V: make([]byte, kbytes)}}
 					for p := range at {
 						s.StoreKV(&layers[i].layer, int(at[p]), kv[p%64], kv[(p+1)%64])
 					}
@@ -70,7 +85,9 @@ func BenchmarkDecode(b *testing.B) {
 						s.Attend(out[head*sh.heads*sh.hd:], width*sh.heads, c.job(q, head, sh.heads, nil, []int32{int32(sh.depth)}), scratch)
 					}
 				}
-				b.ReportMetric(4*float64(sh.depth*width)*float64(b.N)/1e9/b.Elapsed().Seconds(), "GB/s")
+				per := b.Elapsed().Seconds() / float64(b.N)
+				b.ReportMetric(float64(2*sh.depth*sh.typ.RowBytes(width))/1e9/per, "GB/s")
+				b.ReportMetric(float64(sh.depth)/1e6/per, "Mpos/s")
 			})
 		}
 	}
@@ -78,15 +95,17 @@ func BenchmarkDecode(b *testing.B) {
 
 func BenchmarkStoreKV(b *testing.B) {
 	for _, s := range Usable() {
-		b.Run(s.ISA.String(), func(b *testing.B) {
-			r := rand.New(rand.NewPCG(1, 1))
-			kb, vb := KVLayerBytes(KVF16, 2, 64, 512)
-			l := KVLayer{Type: KVF16, KVHeads: 2, HeadDim: 64, Cells: 512, K: make([]byte, kb), V: make([]byte, vb)}
-			k, v, n := f32s(128, r), f32s(128, r), 0
-			for b.Loop() {
-				s.StoreKV(&l, n%512, k, v)
-				n++
-			}
-		})
+		for _, typ := range []KVType{KVF16, KVQ8} {
+			b.Run(fmt.Sprintf("%v/%v", s.ISA, typ), func(b *testing.B) {
+				r := rand.New(rand.NewPCG(1, 1))
+				kb, vb := KVLayerBytes(typ, 2, 64, 512)
+				l := KVLayer{Type: typ, KVHeads: 2, HeadDim: 64, Cells: 512, K: make([]byte, kb), V: make([]byte, vb)}
+				k, v, n := f32s(128, r), f32s(128, r), 0
+				for b.Loop() {
+					s.StoreKV(&l, n%512, k, v)
+					n++
+				}
+			})
+		}
 	}
 }

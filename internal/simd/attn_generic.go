@@ -12,23 +12,14 @@ func loadGeneric(s *AttnScratch, job *AttnJob, at, from, to, _ int) {
 // gatherKGeneric and gatherVGeneric bring the positions from, from+1, ... of a block to float32 in position order;
 // cells[p] is the cell of position p of the block, and len(cells) their end.
 func gatherKGeneric(dst []float32, l *KVLayer, head int, cells []int32, from int) {
-	hd, stride := l.HeadDim, l.keyStride()
 	for p := from; p < len(cells); p++ {
-		at := l.keyAt(head, int(cells[p]))
-		out := dst[p/KVTile*hd*KVTile+p%KVTile:]
-		for d := range hd {
-			out[d*KVTile] = l.Type.load(l.K[at+d*stride:])
-		}
+		l.loadKey(dst[p/KVTile*l.HeadDim*KVTile+p%KVTile:], KVTile, head, int(cells[p]))
 	}
 }
 
 func gatherVGeneric(dst []float32, l *KVLayer, head int, cells []int32, from int) {
-	hd, size := l.HeadDim, l.Type.Size()
 	for p := from; p < len(cells); p++ {
-		row := l.V[l.valueAt(head, int(cells[p])):]
-		for d := range dst[p*hd : (p+1)*hd] {
-			dst[p*hd+d] = l.Type.load(row[d*size:])
-		}
+		l.loadValue(dst[p*l.HeadDim:(p+1)*l.HeadDim], head, int(cells[p]))
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/minfer-go/minfer/quant"
@@ -63,7 +62,7 @@ func newAttnCase(t testing.TB, s *Set, typ KVType, kvHeads, headDim, cells int, 
 		Type: typ, KVHeads: kvHeads, HeadDim: headDim, Cells: KVCells(cells),
 		K: guarded(t, make([]byte, kb)), V: guarded(t, make([]byte, vb)),
 	}}
-	for i := range c.layer.K { // 0xff.. is a NaN of either type
+	for i := range c.layer.K { // 0xff.. is a NaN of each type
 		c.layer.K[i], c.layer.V[i] = 0xff, 0xff
 	}
 	for p, cell := range at {
@@ -150,6 +149,11 @@ var attnShapes = []struct {
 	{KVF16, 2, 2, 20, 90, 112, "spans"},
 	{KVF32, 1, 1, 16, 520, 528, "aligned"},
 	{KVF16, 1, 5, 112, 90, 112, "aligned"},
+	{KVQ8, 1, 1, 64, 1, 16, "aligned"},
+	{KVQ8, 2, 7, 64, 150, 160, "shifted"},
+	{KVQ8, 1, 2, 128, 530, 600, "spans"},
+	{KVQ8, 2, 4, 96, 65, 80, "random"},
+	{KVQ8, 1, 3, 32, 600, 608, "aligned"},
 }
 
 func TestAttendMatchesFloat64(t *testing.T) {
@@ -193,7 +197,7 @@ func TestAttendOneBits(t *testing.T) {
 		for _, sh := range []struct {
 			typ                       KVType
 			kvHeads, heads, hd, count int
-		}{{KVF16, 2, 7, 64, 1100}, {KVF32, 1, 1, 64, 200}, {KVF16, 1, 2, 128, 530}, {KVF32, 1, 3, 80, 90}, {KVF16, 1, 1, 24, 70}} {
+		}{{KVF16, 2, 7, 64, 1100}, {KVF32, 1, 1, 64, 200}, {KVF16, 1, 2, 128, 530}, {KVF32, 1, 3, 80, 90}, {KVF16, 1, 1, 24, 70}, {KVQ8, 2, 7, 64, 600}, {KVQ8, 1, 1, 32, 200}} {
 			width, cells := sh.kvHeads*sh.hd, sh.count+200
 			k, v := randomRows(r, sh.count, width), randomRows(r, sh.count, width)
 			rows := 4 + 1500/sh.count
@@ -266,19 +270,21 @@ func TestAttendNeighboursNaN(t *testing.T) {
 			limit[i] = int32(i + 1)
 		}
 		at := place(r, "aligned", n, n)
-		c := newAttnCase(t, s, KVF32, 1, hd, n, at, k, v)
-		want := attend(t, s, c.job(q, 0, heads, nil, limit))
 		nan := make([]float32, hd)
 		for i := range nan {
 			nan[i] = float32(math.NaN())
 		}
-		const bad = 37
-		s.StoreKV(&c.layer, int(at[bad]), nan, nan)
-		got := attend(t, s, c.job(q, 0, heads, nil, limit))
-		wantBits(t, "rows before", got[:bad*heads*hd], want[:bad*heads*hd])
-		for i := bad * heads * hd; i < len(got); i++ {
-			if got[i] == got[i] {
-				t.Fatalf("element %d of a row that sees the NaN is %g", i, got[i])
+		for _, typ := range []KVType{KVF32, KVF16, KVQ8} {
+			c := newAttnCase(t, s, typ, 1, hd, n, at, k, v)
+			want := attend(t, s, c.job(q, 0, heads, nil, limit))
+			const bad = 37
+			s.StoreKV(&c.layer, int(at[bad]), nan, nan)
+			got := attend(t, s, c.job(q, 0, heads, nil, limit))
+			wantBits(t, "rows before", got[:bad*heads*hd], want[:bad*heads*hd])
+			for i := bad * heads * hd; i < len(got); i++ {
+				if got[i] == got[i] {
+					t.Fatalf("%v: element %d of a row that sees the NaN is %g", typ, i, got[i])
+				}
 			}
 		}
 	})
@@ -373,47 +379,21 @@ func TestKVStore(t *testing.T) {
 	})
 }
 
-// TestKVStoreConcurrent stores the cells of one tile from several goroutines; the race detector watches.
-func TestKVStoreConcurrent(t *testing.T) {
-	s := Best()
-	r := rand.New(rand.NewPCG(8, 8))
-	const heads, hd, cells = 2, 64, KVTile
-	rows := randomRows(r, 2*cells, heads*hd)
-	kb, vb := KVLayerBytes(KVF16, heads, hd, cells)
-	l := KVLayer{Type: KVF16, KVHeads: heads, HeadDim: hd, Cells: cells, K: make([]byte, kb), V: make([]byte, vb)}
-	var wg sync.WaitGroup
-	for w := range 4 {
-		wg.Go(func() {
-			for c := w; c < cells; c += 4 {
-				s.StoreKV(&l, c, rows[c], rows[cells+c])
-			}
-		})
-	}
-	wg.Wait()
-	k, v := make([]float32, heads*hd), make([]float32, heads*hd)
-	for c := range cells {
-		s.LoadKV(&l, c, k, v)
-		for i := range k {
-			if k[i] != quant.F16ToF32(quant.F32ToF16(rows[c][i])) || v[i] != quant.F16ToF32(quant.F32ToF16(rows[cells+c][i])) {
-				t.Fatalf("cell %d element %d is %g, %g", c, i, k[i], v[i])
-			}
-		}
-	}
-}
-
 func TestAttendAllocs(t *testing.T) {
 	eachSet(t, func(t *testing.T, s *Set) {
 		r := rand.New(rand.NewPCG(6, 6))
 		const n, hd, heads = 70, 64, 7
 		rows := randomRows(r, n, hd)
-		c := newAttnCase(t, s, KVF16, 1, hd, n, place(r, "shifted", n, n+16)[:n-16], rows, rows)
-		job := c.job(f32s(heads*hd, r), 0, heads, nil, []int32{n - 16})
-		out, scratch := make([]float32, heads*hd), NewAttnScratch(heads, hd)
-		if a := testing.AllocsPerRun(10, func() {
-			s.StoreKV(&c.layer, 3, rows[0], rows[1])
-			s.Attend(out, heads*hd, job, scratch)
-		}); a != 0 {
-			t.Errorf("%v allocations", a)
+		for _, typ := range []KVType{KVF16, KVQ8} {
+			c := newAttnCase(t, s, typ, 1, hd, n, place(r, "shifted", n, n+16)[:n-16], rows, rows)
+			job := c.job(f32s(heads*hd, r), 0, heads, nil, []int32{n - 16})
+			out, scratch := make([]float32, heads*hd), NewAttnScratch(heads, hd)
+			if a := testing.AllocsPerRun(10, func() {
+				s.StoreKV(&c.layer, 3, rows[0], rows[1])
+				s.Attend(out, heads*hd, job, scratch)
+			}); a != 0 {
+				t.Errorf("%v: %v allocations", typ, a)
+			}
 		}
 	})
 }

@@ -15,7 +15,10 @@ func TestAttendEveryTile(t *testing.T) {
 		const positions, cells = 100, 112
 		for _, hd := range []int{16, 32, 48, 64, 80, 96, 112, 128, 144, 192, 240, 256} {
 			k, v := randomRows(r, positions, hd), randomRows(r, positions, hd)
-			for _, typ := range []KVType{KVF32, KVF16} {
+			for _, typ := range []KVType{KVF32, KVF16, KVQ8} {
+				if KVSupports(typ, hd) != nil {
+					continue
+				}
 				for _, how := range []string{"aligned", "random"} {
 					c := newAttnCase(t, s, typ, 1, hd, cells, place(r, how, positions, cells), k, v)
 					for heads := 1; heads <= 8; heads++ {

@@ -10,6 +10,7 @@ func init() {
 		}
 		emitSoftmax512(f)
 		emitAxpby512(f)
+		emitWiden(f, true)
 	}})
 }
 
