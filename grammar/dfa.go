@@ -1,9 +1,6 @@
 package grammar
 
-import (
-	"encoding/binary"
-	"fmt"
-)
+import "fmt"
 
 // dfa is a deterministic automaton over bytes. State 0 is dead; every other state can reach acceptance.
 // A dfa is immutable once built.
@@ -72,50 +69,6 @@ func buildDFA[S comparable](class [256]uint8, nc int, start S, next func(S, byte
 	m := d.minimize()
 	m.cost = len(d.trans)
 	return m, nil
-}
-
-// minimize returns the smallest equivalent automaton with the dead states merged into state 0.
-func (d *dfa) minimize() *dfa {
-	n := d.states()
-	part := make([]int32, n)
-	for s := range n {
-		if d.accept[s] {
-			part[s] = 1
-		}
-	}
-	parts := 0
-	key := make([]byte, 0, 4*(d.nc+1))
-	for {
-		ids := map[string]int32{}
-		next := make([]int32, n)
-		for s := range n {
-			key = binary.LittleEndian.AppendUint32(key[:0], uint32(part[s]))
-			for c := range d.nc {
-				key = binary.LittleEndian.AppendUint32(key, uint32(part[d.trans[s*d.nc+c]]))
-			}
-			id, ok := ids[string(key)]
-			if !ok {
-				id = int32(len(ids))
-				ids[string(key)] = id
-			}
-			next[s] = id
-		}
-		part = next
-		if len(ids) == parts {
-			break
-		}
-		parts = len(ids)
-	}
-	// The dead part is that of state 0, which comes first and so has id 0.
-	m := &dfa{class: d.class, nc: d.nc, trans: make([]int32, parts*d.nc), accept: make([]bool, parts), start: part[d.start]}
-	for s := range n {
-		p := int(part[s])
-		m.accept[p] = d.accept[s]
-		for c := range d.nc {
-			m.trans[p*d.nc+c] = part[d.trans[s*d.nc+c]]
-		}
-	}
-	return m
 }
 
 type pair struct{ a, b int32 }

@@ -147,14 +147,14 @@ func shortestEnd(a *automaton, p *position) ([]byte, bool) {
 		all[b] = byte(b)
 	}
 	for _, alphabet := range []string{"\"}]:,0", "\"}]:,{[0125abx-.\\n", string(all)} {
-		if end, ok := searchEnd(a, p, alphabet); ok {
+		if end, ok := searchEnd(a, p, alphabet, 20000/len(alphabet)); ok {
 			return end, true
 		}
 	}
 	return nil, false
 }
 
-func searchEnd(a *automaton, p *position, alphabet string) ([]byte, bool) {
+func searchEnd(a *automaton, p *position, alphabet string, limit int) ([]byte, bool) {
 	type step struct {
 		p    *position
 		back int
@@ -162,7 +162,7 @@ func searchEnd(a *automaton, p *position, alphabet string) ([]byte, bool) {
 	}
 	steps := []step{{p: p}}
 	seen := map[*position]bool{p: true}
-	for i := 0; i < len(steps) && len(steps) < 1500; i++ {
+	for i := 0; i < len(steps) && len(steps) < limit; i++ {
 		if steps[i].p.complete {
 			var out []byte
 			for k := i; k > 0; k = steps[k].back {
@@ -216,7 +216,7 @@ func randomRun(t rapid.TB, m *Matcher, rng *rand.Rand, n, check int) []byte {
 				return append(text, rest...)
 			}
 		}
-		if i > n+1000 {
+		if i > n+60 {
 			return nil // the search for an end is bounded
 		}
 		if err := s.Accept(id); err != nil {
