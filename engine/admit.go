@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -72,33 +73,53 @@ func (e *Engine) start(j *Job) {
 	e.running = append(e.running, s)
 }
 
-// head is the first queued job, after those that waited too long have been refused; nil if there is none or the engine is
-// closed.
-func (e *Engine) head() *Job {
-	var late []*Job
+// sweep ends what no longer waits: queued requests, and those that gave way, whose caller has gone, and queued requests
+// that waited too long.
+func (e *Engine) sweep() {
+	type ending struct {
+		job *Job
+		r   Reason
+		err error
+	}
+	var ended []ending
 	e.mu.Lock()
-	if limit := e.options.QueueTimeout; limit > 0 {
-		kept := e.queue[:0]
-		for _, j := range e.queue {
-			if time.Since(j.queued) > limit {
-				late = append(late, j)
-			} else {
-				kept = append(kept, j)
-			}
+	e.queue = slices.DeleteFunc(e.queue, func(j *Job) bool {
+		if err := context.Cause(j.ctx); err != nil {
+			ended = append(ended, ending{j, ReasonCancel, err})
+			return true
 		}
-		e.queue = kept
-	}
-	var first *Job
-	if len(e.queue) > 0 && !e.closed {
-		first = e.queue[0]
-	}
+		if limit := e.options.QueueTimeout; limit > 0 && time.Since(j.queued) > limit {
+			waited := time.Since(j.queued).Round(time.Millisecond)
+			ended = append(ended, ending{j, ReasonFailure, fmt.Errorf("%w: waited %s in the queue", ErrBusy, waited)})
+			return true
+		}
+		return false
+	})
 	e.mu.Unlock()
-	for _, j := range late {
-		s := Stats{Prompt: len(j.request.Prompt), Queued: time.Since(j.queued)}
-		e.count(&s, ReasonFailure)
-		j.end(ReasonFailure, s, fmt.Errorf("%w: waited %s in the queue", ErrBusy, s.Queued.Round(time.Millisecond)))
+	for _, x := range ended {
+		s := Stats{Prompt: len(x.job.request.Prompt), Queued: time.Since(x.job.queued)}
+		e.count(&s, x.r)
+		x.job.end(x.r, s, x.err)
 	}
-	return first
+	e.waiting = slices.DeleteFunc(e.waiting, func(s *sequence) bool {
+		err := context.Cause(s.job.ctx)
+		if err != nil {
+			s.cells.Free()
+			e.count(&s.stats, ReasonCancel)
+			s.job.end(ReasonCancel, s.stats, err)
+		}
+		return err != nil
+	})
+}
+
+// head is the first queued job; nil if there is none or the engine is closed.
+func (e *Engine) head() *Job {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.queue) == 0 || e.closed {
+		return nil
+	}
+	return e.queue[0]
 }
 
 // pop takes a job out of the queue.

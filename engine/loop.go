@@ -42,6 +42,7 @@ func (e *Engine) loop() {
 	defer close(e.done)
 	for {
 		e.answer()
+		e.sweep()
 		e.admit()
 		e.publish()
 		if len(e.running) == 0 {

@@ -64,6 +64,7 @@ type Job struct {
 	sampler *sample.Sampler
 	queued  time.Time
 	changed chan struct{} // capacity 1
+	release func() bool   // lets go of ctx
 
 	mu     sync.Mutex
 	tokens []Token // delivered; those before read were read
@@ -110,18 +111,20 @@ func (e *Engine) Submit(ctx context.Context, r Request) (*Job, error) {
 		sampler.Accept(id)
 	}
 	j := &Job{request: r, ctx: ctx, engine: e, sampler: sampler, queued: time.Now(), changed: make(chan struct{}, 1)}
+	j.release = context.AfterFunc(ctx, e.nudge)
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
+		j.release()
 		return nil, ErrClosed
 	}
 	if n := len(e.queue); n >= e.options.Queue {
 		e.mu.Unlock()
+		j.release()
 		return nil, fmt.Errorf("%w: %d requests wait already", ErrBusy, n)
 	}
 	e.queue = append(e.queue, j)
 	e.mu.Unlock()
-	context.AfterFunc(ctx, e.nudge)
 	e.nudge()
 	return j, nil
 }
@@ -181,6 +184,7 @@ func (j *Job) end(r Reason, s Stats, err error) {
 	j.mu.Lock()
 	j.ended, j.reason, j.stats, j.err = true, r, s, err
 	j.mu.Unlock()
+	j.release()
 	j.signal()
 }
 
