@@ -142,6 +142,8 @@ func checkMask(t rapid.TB, s *State) {
 // shortestEnd searches for few bytes that complete the text at p, within a bound: first among those that
 // end values, then among all.
 func shortestEnd(a *automaton, p *position) ([]byte, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	all := make([]byte, 256)
 	for b := range all {
 		all[b] = byte(b)
