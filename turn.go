@@ -91,6 +91,9 @@ func (t *Turn) shift(p *chat.Prompt, held, ids []int32) []int32 {
 				return rest
 			}
 		}
+		if c.forgotten == len(c.messages)-1 && len(t.reply) == 0 {
+			return ids // nothing that was evaluated is left but the system message
+		}
 	}
 	t.stats.Rerendered = true
 	return ids
