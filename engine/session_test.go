@@ -76,7 +76,7 @@ func TestSessionPrefillsOnlyItsDelta(t *testing.T) {
 }
 
 func TestSessionFileResumesBitForBit(t *testing.T) {
-	for _, cells := range []quant.Type{quant.F32, quant.F16} {
+	for _, cells := range []quant.Type{quant.F32, quant.F16, quant.Q8_0} {
 		o := Options{CacheType: cells, CacheTypeSet: true, Context: 512}
 		e := openTiny(t, o)
 		s := e.NewSession()
