@@ -32,6 +32,7 @@ func randomRecords(t *testing.T, rng *rand.Rand, class class, count, top int) []
 // The kernel of every class, for every width of group, rows and a few records, against the portable one; the vector sets
 // agree with each other to the bit. Codes and activations reach their extremes: sums of 16 bits would saturate here.
 func TestDot(t *testing.T) {
+	oneGoroutine(t)
 	rng := rand.New(rand.NewPCG(17, 18))
 	for _, c := range []struct {
 		class      class
@@ -116,6 +117,7 @@ func sizeOf(kind ActsKind) int {
 
 // The vector sets compute the same bits from the packed form too.
 func TestVectorSetsAgree(t *testing.T) {
+	oneGoroutine(t)
 	var sets []*Set
 	for _, s := range Usable() {
 		if s.ISA != Generic {
