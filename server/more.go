@@ -1,0 +1,3 @@
+package server
+
+func (s *Server) moreRoutes(work func(string, answers), plain func(string, answers)) {}

@@ -1,0 +1,211 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/minfer-go/minfer/chat"
+	"github.com/minfer-go/minfer/engine"
+	"github.com/minfer-go/minfer/sample"
+)
+
+// A task is what every API asks for, in the engine's terms.
+type task struct {
+	prompt    []int32
+	n         int // replies to the prompt, each with a seed of its own
+	maxTokens int // of a reply; negative to the end of the context
+	window    int // most tokens of prompt and reply together; 0 for the context
+	sampling  sample.Config
+	stop      []string
+	mask      func() sample.Mask // a constraint for one reply; nil for none
+	ignoreEnd bool
+	logprobs  *int
+	echo      bool // the reply begins with the prompt
+
+	reasoning bool      // reasoning is told from content
+	thinking  bool      // the prompt ends within reasoning
+	calls     *callPlan // nil: calls are content
+}
+
+// A run is a task at work. One goroutine reads its events, to the end or until it calls close.
+type run struct {
+	task    *task
+	ctx     context.Context // of the request and the run
+	cancel  context.CancelFunc
+	jobs    []*engine.Job
+	events  chan event
+	began   time.Time
+	endings []ending // complete when events is closed
+}
+
+type eventKind uint8
+
+const (
+	contentEvent eventKind = iota
+	reasoningEvent
+	callEvent // a whole call
+	endEvent  // of one reply
+)
+
+// An event is a piece of one of a task's replies.
+type event struct {
+	kind   eventKind
+	choice int
+	text   string
+	call   chat.ToolCall
+	index  int      // of the call in its reply
+	tokens []scored // those that the piece brings, where log probabilities are asked for
+	ending ending
+}
+
+// An ending is how a reply ended.
+type ending struct {
+	reason   engine.Reason
+	stopText string // the stop text that ended it; empty for none
+	calls    int    // calls in it
+	err      error
+	stats    engine.Stats
+	think    int // tokens of reasoning
+	first    time.Duration
+}
+
+// start submits a task. The run ends when ctx is cancelled or close is called.
+func (s *Server) start(ctx context.Context, t *task) (*run, error) {
+	t.n = max(t.n, 1)
+	if limit := t.window; limit > 0 {
+		if len(t.prompt) >= limit {
+			return nil, fmt.Errorf("%w: %d prompt tokens, the request allows %d", engine.ErrContextLength, len(t.prompt), limit)
+		}
+		if left := limit - len(t.prompt); t.maxTokens < 0 || t.maxTokens > left {
+			t.maxTokens = left
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	r := &run{task: t, ctx: ctx, cancel: cancel, events: make(chan event), began: time.Now(), endings: make([]ending, t.n)}
+	var stops []context.CancelFunc
+	for i := range t.n {
+		ctx, stop := context.WithCancel(ctx)
+		job, err := s.submit(ctx, t, i)
+		if err != nil {
+			stop()
+			cancel() // those before it end unread
+			return nil, err
+		}
+		r.jobs, stops = append(r.jobs, job), append(stops, stop)
+	}
+	var all sync.WaitGroup
+	for i := range r.jobs {
+		all.Go(func() { s.follow(r, i, stops[i]) })
+	}
+	go func() {
+		all.Wait()
+		cancel()
+		close(r.events)
+	}()
+	return r, nil
+}
+
+// submit hands one reply of a task to the engine.
+func (s *Server) submit(ctx context.Context, t *task, i int) (*engine.Job, error) {
+	r := engine.Request{Prompt: t.prompt, MaxTokens: t.maxTokens, Sampling: t.sampling, Logprobs: t.logprobs}
+	r.Sampling.Seed += uint64(i)
+	if t.mask != nil {
+		r.Mask = t.mask()
+	}
+	if !t.ignoreEnd {
+		r.IsEnd = s.model.Tokens.IsEOG
+	}
+	return s.model.Engine.Submit(ctx, r)
+}
+
+// follow turns the tokens of a run's i-th job into events.
+func (s *Server) follow(r *run, i int, stop context.CancelFunc) {
+	job, reply := r.jobs[i], s.newReply(r.task)
+	wanted := true
+	send := func(events []event) {
+		for _, e := range events {
+			e.choice = i
+			select {
+			case r.events <- e:
+			case <-r.ctx.Done():
+				wanted = false
+				return
+			}
+		}
+	}
+	var first, last time.Time
+	for wanted && !reply.stopped {
+		t, ok := job.Next()
+		if !ok {
+			break
+		}
+		now := time.Now()
+		if first.IsZero() {
+			first = now
+			s.metrics.firstToken.observe(now.Sub(r.began).Seconds())
+		} else {
+			s.metrics.betweenTokens.observe(now.Sub(last).Seconds())
+		}
+		last = now
+		s.metrics.tokens.add(now, 1)
+		send(reply.push(t))
+	}
+	stop() // nothing more is wanted
+	for more := true; more; {
+		_, more = job.Next()
+	}
+	send(reply.flush())
+	end := ending{calls: reply.calls, think: reply.think}
+	end.reason, end.stats, end.err = job.Result()
+	if !first.IsZero() {
+		end.first = first.Sub(r.began)
+	}
+	if reply.stopped {
+		end.reason, end.err, end.stopText = engine.ReasonStop, nil, reply.found
+	}
+	r.endings[i] = end
+	send([]event{{kind: endEvent, ending: end, tokens: reply.take()}})
+}
+
+// close ends a run and waits until the engine has let go of it.
+func (r *run) close() {
+	r.cancel()
+	for range r.events { //nolint:revive // until it is closed
+	}
+}
+
+// position is how many requests wait before the run.
+func (r *run) position() int {
+	at := 0
+	for _, job := range r.jobs {
+		at = max(at, job.Position())
+	}
+	return at
+}
+
+// A usage counts the tokens and times of a run.
+type usage struct {
+	prompt, cached, generated, reasoning int
+	queued, prefill, decode, first       time.Duration // the longest of its replies
+}
+
+func (u *usage) total() int { return u.prompt + u.generated }
+
+// usage adds up a run that has ended. The prompt counts once; it is cached as far as its first reply found it.
+func (r *run) usage() usage {
+	u := usage{prompt: len(r.task.prompt)}
+	for i, end := range r.endings {
+		if i == 0 {
+			u.cached = end.stats.Cached
+		}
+		u.generated += end.stats.Generated
+		u.reasoning += end.think
+		u.queued = max(u.queued, end.stats.Queued)
+		u.prefill = max(u.prefill, end.stats.Prefill)
+		u.decode = max(u.decode, end.stats.Decode)
+		u.first = max(u.first, end.first)
+	}
+	return u
+}
