@@ -23,8 +23,6 @@ const (
 	jsonObject
 )
 
-var jsonKindNames = [...]string{"null", "boolean", "boolean", "number", "string", "array", "object"}
-
 // jsonValue is a parsed JSON value that keeps the order of members and the text of numbers.
 type jsonValue struct {
 	kind  jsonKind
