@@ -264,7 +264,7 @@ func getItem(vm *machine, v, k Value) Value {
 	use(v)
 	switch v.kind {
 	case kDict:
-		if h, ok := hash(k, 0); ok {
+		if h, ok := hash(vm.key(k), 0); ok {
 			if x := v.dict().get(h); !x.missing() {
 				return x
 			}

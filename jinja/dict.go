@@ -35,7 +35,7 @@ func hash(v Value, depth int) (key hkey, ok bool) {
 	case kBool, kInt:
 		return hkey{k: kInt, n: v.num}, true
 	case kBig:
-		return hkey{k: kBig, s: v.ref.(*big.Int).String()}, true
+		return bigKey(v.big()), true
 	case kFloat:
 		f := v.float()
 		if f == math.Trunc(f) && !math.IsInf(f, 0) {
@@ -43,7 +43,7 @@ func hash(v Value, depth int) (key hkey, ok bool) {
 			if b.IsInt64() {
 				return hkey{k: kInt, n: uint64(b.Int64())}, true
 			}
-			return hkey{k: kBig, s: b.String()}, true
+			return bigKey(b), true
 		}
 		return hkey{k: kFloat, n: v.num}, true
 	case kNone, kUndef:
@@ -65,6 +65,9 @@ func hash(v Value, depth int) (key hkey, ok bool) {
 			b = appendUint(b, h.n)
 			b = appendUint(b, uint64(len(h.s)))
 			b = append(b, h.s...)
+			if len(b) > maxKeyBytes {
+				limitError("hash", "a key of more than %d bytes", maxKeyBytes)
+			}
 		}
 		return hkey{k: kTuple, s: string(b)}, true
 	case kRange:
@@ -88,6 +91,10 @@ func hash(v Value, depth int) (key hkey, ok bool) {
 	return hkey{k: v.kind, p: v.ref}, true
 }
 
+func bigKey(b *big.Int) hkey {
+	return hkey{k: kBig, n: uint64(int64(b.Sign())), s: string(b.Bytes())}
+}
+
 func appendUint(b []byte, n uint64) []byte {
 	for i := 0; i < 8; i++ {
 		b = append(b, byte(n>>(8*i)))
@@ -101,6 +108,17 @@ func mustHash(v Value) hkey {
 		typeError("unhashable type: '%s'", typeName(v))
 	}
 	return h
+}
+
+// key charges the work of looking a key up.
+func (vm *machine) key(v Value) Value {
+	switch v.kind {
+	case kStr:
+		vm.charge(len(v.text().s))
+	case kTuple:
+		vm.charge(maxKeyBytes)
+	}
+	return v
 }
 
 func (d *dict) find(h hkey) int {

@@ -38,7 +38,7 @@ func (x *dictE) eval(vm *machine, f *frame) Value {
 		k := x.keys[i].eval(vm, f)
 		v := x.vals[i].eval(vm, f)
 		vm.line = int(x.line)
-		d.set(k, v)
+		d.set(vm.key(k), v)
 	}
 	return dictVal(d)
 }

@@ -128,7 +128,7 @@ func (s *setBlockS) exec(vm *machine, f *frame) flow {
 	vm.line = s.line
 	v := vm.capturedValue(t, s.esc)
 	if s.filter != nil {
-		v = s.filter.apply(vm, f, v)
+		v = s.filter.applyChain(vm, f, v)
 	}
 	if vm.escaping(s.esc) {
 		v = markup(toText(vm, v))

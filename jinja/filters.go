@@ -164,7 +164,7 @@ func sortBy(vm *machine, idx []int, keys []Value, reverse bool) {
 		if reverse {
 			i, j = j, i
 		}
-		return order("<", keys[idx[i]], keys[idx[j]], 0)
+		return order(vm, "<", keys[idx[i]], keys[idx[j]], 0)
 	})
 }
 

@@ -117,7 +117,7 @@ func init() {
 		g := newGetter(a[2], !truth(a[1]), none)
 		seen := map[hkey]bool{}
 		return lazy(a[0], false, func(vm *machine, v Value) (Value, bool) {
-			h := mustHash(g.get(vm, v))
+			h := mustHash(vm.key(g.get(vm, v)))
 			if seen[h] {
 				return v, false
 			}
@@ -140,7 +140,7 @@ func init() {
 				if v.missing() {
 					return best
 				}
-				if k := g.get(vm, v); order(op, k, key, 0) {
+				if k := g.get(vm, v); order(vm, op, k, key, 0) {
 					best, key = v, k
 				}
 			}
@@ -259,7 +259,7 @@ func sortFilter(vm *machine, v Value, reverse, fold bool, attr Value) Value {
 				i, j = j, i
 			}
 			x, y := keys[idx[i]], keys[idx[j]]
-			return !equal(x, y, 0) && order("<", x, y, 0)
+			return !equal(vm, x, y, 0) && order(vm, "<", x, y, 0)
 		})
 	} else {
 		sortBy(vm, idx, keys, reverse)
@@ -309,7 +309,7 @@ func batch(_ *machine, a []Value) Value {
 			if x.missing() {
 				break
 			}
-			if equal(intVal(len(row)), lines, 0) {
+			if equal(vm, intVal(len(row)), lines, 0) {
 				full := row
 				row = []Value{x}
 				return listVal(full)
@@ -320,7 +320,7 @@ func batch(_ *machine, a []Value) Value {
 		if len(row) == 0 {
 			return Value{}
 		}
-		if fill.kind != kNone && order("<", intVal(len(row)), lines, 0) {
+		if fill.kind != kNone && order(vm, "<", intVal(len(row)), lines, 0) {
 			n := argIndex("batch", lines)
 			vm.room(n)
 			for len(row) < n {
@@ -383,7 +383,7 @@ func groupBy(vm *machine, a []Value) Value {
 	for i := 0; i < len(idx); {
 		key := keys[idx[i]]
 		var group []Value
-		for i < len(idx) && equal(keys[idx[i]], key, 0) {
+		for i < len(idx) && equal(vm, keys[idx[i]], key, 0) {
 			group = append(group, items[idx[i]])
 			i++
 		}

@@ -68,6 +68,10 @@ func (p *percentState) conversion(i int) int {
 		}
 	}
 	more()
+	if s[i] == '%' {
+		p.b.add("%", p.t.ownAt(i))
+		return i + 1
+	}
 	var arg Value
 	if s[i] == '(' {
 		depth, start := 1, i+1
@@ -144,10 +148,6 @@ func (p *percentState) conversion(i int) int {
 		more()
 	}
 	mine := p.t.ownAt(i)
-	if s[i] == '%' {
-		p.b.add("%", mine)
-		return i + 1
-	}
 	if arg.missing() {
 		arg = p.next()
 	}

@@ -220,7 +220,7 @@ func generalFloat(f float64, p int, dot0, keep bool) string {
 		}
 		return s
 	}
-	if exp < -4 || exp >= limit && f != 0 {
+	if exp < -4 || exp >= limit {
 		return trim(mant) + "e" + exps
 	}
 	s := trim(strconv.FormatFloat(f, 'f', max(p-1-exp, 0), 64))
@@ -288,13 +288,16 @@ func formatIntSpec(vm *machine, v Value, spec string, mine bool) *text {
 		valueError("Negative zero coercion (z) not allowed in format specifier with integer")
 	}
 	if sp.typ == 'c' {
+		if sp.group != 0 {
+			valueError("Cannot specify '%c' with 'c'.", sp.group)
+		}
 		if sp.sign != 0 {
 			valueError("Sign not allowed with integer format specifier 'c'")
 		}
 		if sp.alt {
 			valueError("Alternate form (#) not allowed with integer format specifier 'c'")
 		}
-		return sp.fit(vm, newText(string(runeOf(v)), mine), '<', mine)
+		return sp.fit(vm, newText(string(runeOf(v)), mine), '>', mine)
 	}
 	if sp.group == ',' && strings.IndexByte("boxX", sp.typ) >= 0 && sp.typ != 0 || sp.group != 0 && sp.typ == 'n' {
 		valueError("Cannot specify '%c' with '%c'.", sp.group, sp.typ)

@@ -98,7 +98,7 @@ func makeDict(vm *machine, fn string, a args) *dict {
 			for _, x := range toItems(vm, a.pos[0]) {
 				vm.step(1)
 				kv := vm.unpack(x, 2)
-				d.set(kv[0], kv[1])
+				d.set(vm.key(kv[0]), kv[1])
 			}
 		}
 	}

@@ -46,6 +46,7 @@ func goldenDir(t *testing.T) string {
 
 type row struct {
 	Case     string          `json:"case"`
+	Shared   string          `json:"shared"`
 	Template string          `json:"template"`
 	Context  json.RawMessage `json:"context"`
 	Input    json.RawMessage `json:"input"`
@@ -130,5 +131,27 @@ func TestGoldenSnippets(t *testing.T) {
 	for _, r := range readRows(t, filepath.Join(goldenDir(t), "snippets.jsonl")) {
 		got, err := render(r.Template, r.Context)
 		check(t, r, got, err)
+	}
+}
+
+// TestRows holds the engine to testdata/rows.jsonl, which gen_rows.py makes with
+// Python's Jinja2.
+func TestRows(t *testing.T) {
+	shared := map[string]json.RawMessage{}
+	n := 0
+	for _, r := range readRows(t, filepath.Join("testdata", "rows.jsonl")) {
+		if r.Template == "" && r.Context != nil && r.Case == "" {
+			shared[r.Shared] = r.Context
+			continue
+		}
+		if r.Shared != "" {
+			r.Context = shared[r.Shared]
+		}
+		n++
+		got, err := render(r.Template, r.Context)
+		check(t, r, got, err)
+	}
+	if n < 500 {
+		t.Fatalf("only %d rows", n)
 	}
 }

@@ -13,7 +13,7 @@ const (
 	MaxDepth = 200
 	// MaxSteps is the default work of one rendering: about one step per node
 	// evaluated, per element produced, and per 16 bytes of text produced.
-	MaxSteps = 20_000_000
+	MaxSteps = 10_000_000
 	// MaxCallDepth is the default nesting of calls of macros, callers, blocks
 	// and recursive loops.
 	MaxCallDepth = 200
@@ -30,6 +30,8 @@ const (
 	MaxValueDepth = 500
 	// MaxRange is the longest range, a rule of the sandbox.
 	MaxRange = 100_000
+	// maxKeyBytes is the size of what tells one tuple from another as a key.
+	maxKeyBytes = 1 << 14
 	// maxIntDigits is the most digits that Python converts to or from text.
 	maxIntDigits = 4300
 )

@@ -96,7 +96,7 @@ func addTranslate(m methods) {
 			k := intVal(int(r))
 			var v Value
 			if a[0].kind == kDict {
-				v = a[0].dict().get(mustHash(k))
+				v = a[0].dict().get(mustHash(vm.key(k)))
 			} else if n, ok := length(a[0]); !ok || a[0].kind == kView {
 				typeError("'%s' object is not subscriptable", typeName(a[0]))
 			} else if int(r) < n {
@@ -172,7 +172,7 @@ func init() {
 			n := 0
 			for _, x := range toItems(vm, self) {
 				vm.step(1)
-				if equal(x, a[0], 0) {
+				if equal(vm, x, a[0], 0) {
 					n++
 				}
 			}
@@ -183,7 +183,7 @@ func init() {
 			from, to, _ := sliceBounds(len(items), a[1], a[2], none)
 			for i := from; i < to; i++ {
 				vm.step(1)
-				if equal(items[i], a[0], 0) {
+				if equal(vm, items[i], a[0], 0) {
 					return intVal(i)
 				}
 			}
@@ -196,12 +196,12 @@ func init() {
 	})
 	addDictMethods()
 	addNumberMethods()
-	loopMethods["changed"] = &method{"changed", func(_ *machine, self Value, a args) Value {
+	loopMethods["changed"] = &method{"changed", func(vm *machine, self Value, a args) Value {
 		if len(a.names) > 0 {
 			typeError("changed() got an unexpected keyword argument %s", quote(a.names[0]))
 		}
 		l := self.ref.(*loopState)
-		if l.asked && equal(tupleVal(l.changed), tupleVal(a.pos), 0) {
+		if l.asked && equal(vm, tupleVal(l.changed), tupleVal(a.pos), 0) {
 			return pyFalse
 		}
 		l.asked, l.changed = true, a.pos
@@ -232,8 +232,8 @@ func addDictMethods() {
 			return Value{kind: kView, data: self.data, ref: &view{what, self.dict()}}
 		})
 	}
-	m.add("get", "key, default=None, /", func(_ *machine, self Value, a []Value) Value {
-		if v := self.dict().get(mustHash(a[0])); !v.missing() {
+	m.add("get", "key, default=None, /", func(vm *machine, self Value, a []Value) Value {
+		if v := self.dict().get(mustHash(vm.key(a[0]))); !v.missing() {
 			return v
 		}
 		return a[1]
@@ -243,7 +243,7 @@ func addDictMethods() {
 		use(a[0])
 		d := newDict(8)
 		for _, k := range toItems(vm, a[0]) {
-			d.set(k, a[1])
+			d.set(vm.key(k), a[1])
 		}
 		return dictVal(d)
 	})

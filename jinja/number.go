@@ -12,8 +12,11 @@ func formatInt(v Value) string {
 	if v.kind != kBig {
 		return strconv.FormatInt(v.int(), 10)
 	}
-	s := v.ref.(*big.Int).String()
-	if len(strings.TrimPrefix(s, "-")) > maxIntDigits {
+	b, s := v.ref.(*big.Int), ""
+	if b.BitLen() <= 4*maxIntDigits { // else certainly too long
+		s = b.String()
+	}
+	if s == "" || len(strings.TrimPrefix(s, "-")) > maxIntDigits {
 		valueError("Exceeds the limit (%d digits) for integer string conversion", maxIntDigits)
 	}
 	return s

@@ -153,6 +153,15 @@ func toItems(vm *machine, v Value) []Value {
 	if v.isSeq() {
 		return v.seq()
 	}
+	if v.kind == kRange {
+		r := v.rng()
+		vm.room(int(r.n))
+		items := make([]Value, r.n)
+		for i := range items {
+			items[i] = int64Val(r.start + int64(i)*r.step).withData(v.data)
+		}
+		return items
+	}
 	return collect(vm, iterate(vm, v))
 }
 
@@ -173,7 +182,8 @@ func same(a, b Value) bool {
 }
 
 // equal is a == b.
-func equal(a, b Value, depth int) bool {
+func equal(vm *machine, a, b Value, depth int) bool {
+	vm.step(1)
 	if depth > MaxValueDepth {
 		limitError("==", "a value nested more than %d deep", MaxValueDepth)
 	}
@@ -190,14 +200,19 @@ func equal(a, b Value, depth int) bool {
 	case kNone, kUndef:
 		return true
 	case kStr:
-		return a.text().s == b.text().s
+		x, y := a.text().s, b.text().s
+		vm.charge(min(len(x), len(y)))
+		return x == y
 	case kList, kTuple:
 		x, y := a.seq(), b.seq()
+		if a.ref == b.ref {
+			return true
+		}
 		if len(x) != len(y) {
 			return false
 		}
 		for i := range x {
-			if !equal(x[i], y[i], depth+1) {
+			if !equal(vm, x[i], y[i], depth+1) {
 				return false
 			}
 		}
@@ -210,7 +225,7 @@ func equal(a, b Value, depth int) bool {
 		for i, k := range x.keys {
 			h, _ := hash(k, 0)
 			v := y.get(h)
-			if v.missing() || !equal(x.vals[i], v, depth+1) {
+			if v.missing() || !equal(vm, x.vals[i], v, depth+1) {
 				return false
 			}
 		}
@@ -227,7 +242,7 @@ func equal(a, b Value, depth int) bool {
 		for i, k := range x.d.keys {
 			h, _ := hash(k, 0)
 			v := y.d.get(h)
-			if v.missing() || x.what == "items" && !equal(x.d.vals[i], v, depth+1) {
+			if v.missing() || x.what == "items" && !equal(vm, x.d.vals[i], v, depth+1) {
 				return false
 			}
 		}
@@ -237,7 +252,8 @@ func equal(a, b Value, depth int) bool {
 }
 
 // order is a < b, a <= b, a > b or a >= b; other types fail.
-func order(op string, a, b Value, depth int) bool {
+func order(vm *machine, op string, a, b Value, depth int) bool {
+	vm.step(1)
 	use(a)
 	use(b)
 	c := 0
@@ -250,12 +266,13 @@ func order(op string, a, b Value, depth int) bool {
 			return false
 		}
 	case a.kind == kStr && b.kind == kStr:
+		vm.charge(min(len(a.text().s), len(b.text().s)))
 		c = strings.Compare(a.text().s, b.text().s)
 	case a.isSeq() && a.kind == b.kind:
 		x, y := a.seq(), b.seq()
 		for i := 0; i < len(x) && i < len(y); i++ {
-			if !equal(x[i], y[i], depth+1) {
-				return order(op, x[i], y[i], depth+1)
+			if !equal(vm, x[i], y[i], depth+1) {
+				return order(vm, op, x[i], y[i], depth+1)
 			}
 		}
 		c = len(x) - len(y)
@@ -283,10 +300,10 @@ func contains(vm *machine, v, x Value) bool {
 		vm.charge(len(v.text().s))
 		return strings.Contains(v.text().s, x.text().s)
 	case kDict:
-		return !v.dict().get(mustHash(x)).missing()
+		return !v.dict().get(mustHash(vm.key(x))).missing()
 	case kView:
 		if w := v.ref.(*view); w.what == "keys" {
-			return !w.d.get(mustHash(x)).missing()
+			return !w.d.get(mustHash(vm.key(x))).missing()
 		}
 	case kRange:
 		if x.kind == kInt || x.kind == kBool {
@@ -304,7 +321,7 @@ func contains(vm *machine, v, x Value) bool {
 		if y.missing() {
 			return false
 		}
-		if equal(x, y, 0) {
+		if equal(vm, x, y, 0) {
 			return true
 		}
 	}
@@ -314,15 +331,15 @@ func contains(vm *machine, v, x Value) bool {
 func compare(vm *machine, op string, a, b Value) bool {
 	switch op {
 	case "==":
-		return equal(a, b, 0)
+		return equal(vm, a, b, 0)
 	case "!=":
-		return !equal(a, b, 0)
+		return !equal(vm, a, b, 0)
 	case "in":
 		return contains(vm, b, a)
 	case "not in":
 		return !contains(vm, b, a)
 	}
-	return order(op, a, b, 0)
+	return order(vm, op, a, b, 0)
 }
 
 // binary is an arithmetic operator.
@@ -333,10 +350,14 @@ func binary(vm *machine, op string, a, b Value) Value {
 	}
 	use(b)
 	if a.isNumber() && b.isNumber() {
-		if a.kind == kBig || b.kind == kBig {
-			vm.step(MaxIntBits / 64)
+		chargeBig(vm, a)
+		chargeBig(vm, b)
+		if op == "**" {
+			vm.step(powSteps)
 		}
-		return arith(op, a, b).withData(a.data || b.data)
+		r := arith(op, a, b).withData(a.data || b.data)
+		chargeBig(vm, r)
+		return r
 	}
 	switch op {
 	case "+":
@@ -377,6 +398,18 @@ func binary(vm *machine, op string, a, b Value) Value {
 	}
 	typeError("unsupported operand type(s) for %s: '%s' and '%s'", op, typeName(a), typeName(b))
 	return none
+}
+
+// powSteps is what a power costs at least.
+const powSteps = 1000
+
+// chargeBig counts the work on a long integer, which grows with the square of its
+// length.
+func chargeBig(vm *machine, v Value) {
+	if v.kind == kBig {
+		words := v.big().BitLen()/64 + 1
+		vm.step(words + words*words/16)
+	}
 }
 
 func seqVal(k kind, items []Value) Value {

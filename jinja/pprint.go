@@ -50,7 +50,7 @@ func (p *printer) repr(v Value, depth int) string {
 		d := v.dict()
 		parts := make([]string, d.len())
 		n := 0
-		for i, k := range sortedKeys(d) {
+		for i, k := range sortedKeys(p.vm, d) {
 			parts[i] = p.repr(d.keys[k], depth+1) + ": " + p.repr(d.vals[k], depth+1)
 			n += len(parts[i])
 			p.vm.fits(n)
@@ -63,7 +63,7 @@ func (p *printer) repr(v Value, depth int) string {
 }
 
 // sortedKeys orders the keys of a dict; those of different types by type.
-func sortedKeys(d *dict) []int {
+func sortedKeys(vm *machine, d *dict) []int {
 	idx := make([]int, d.len())
 	for i := range idx {
 		idx[i] = i
@@ -71,7 +71,7 @@ func sortedKeys(d *dict) []int {
 	sort.SliceStable(idx, func(i, j int) bool {
 		a, b := d.keys[idx[i]], d.keys[idx[j]]
 		if a.isNumber() && b.isNumber() || a.kind == kStr && b.kind == kStr {
-			return order("<", a, b, 0)
+			return order(vm, "<", a, b, 0)
 		}
 		return typeName(a) < typeName(b)
 	})
@@ -97,7 +97,7 @@ func (p *printer) format(v Value, indent, allowance, level int) {
 	case kDict:
 		d := v.dict()
 		p.b.WriteByte('{')
-		for i, k := range sortedKeys(d) {
+		for i, k := range sortedKeys(p.vm, d) {
 			if i > 0 {
 				p.newline(indent + 1)
 			}

@@ -16,13 +16,13 @@ func init() {
 	}
 	mod := func(name string, want int64) {
 		add(name, "value", func(vm *machine, a []Value) bool {
-			return equal(binary(vm, "%", a[0], intVal(2)), int64Val(want), 0)
+			return equal(vm, binary(vm, "%", a[0], intVal(2)), int64Val(want), 0)
 		})
 	}
 	mod("odd", 1)
 	mod("even", 0)
 	add("divisibleby", "value, num", func(vm *machine, a []Value) bool {
-		return equal(binary(vm, "%", a[0], a[1]), intVal(0), 0)
+		return equal(vm, binary(vm, "%", a[0], a[1]), intVal(0), 0)
 	})
 	one("defined", func(v Value) bool { return v.kind != kUndef })
 	one("undefined", func(v Value) bool { return v.kind == kUndef })
@@ -48,11 +48,11 @@ func init() {
 	add("upper", "value", func(vm *machine, a []Value) bool { return isUpperString(toText(vm, a[0]).s) })
 	add("sameas", "value, other", func(_ *machine, a []Value) bool { return same(a[0], a[1]) })
 	add("in", "value, seq", func(vm *machine, a []Value) bool { return contains(vm, a[1], a[0]) })
-	add("filter", "value", func(_ *machine, a []Value) bool {
-		return mustHash(a[0]).k == kStr && filters[a[0].text().s] != nil
+	add("filter", "value", func(vm *machine, a []Value) bool {
+		return mustHash(vm.key(a[0])).k == kStr && filters[a[0].text().s] != nil
 	})
-	add("test", "value", func(_ *machine, a []Value) bool {
-		return mustHash(a[0]).k == kStr && tests[a[0].text().s] != nil
+	add("test", "value", func(vm *machine, a []Value) bool {
+		return mustHash(vm.key(a[0])).k == kStr && tests[a[0].text().s] != nil
 	})
 	for op, names := range map[string][]string{
 		"==": {"==", "eq", "equalto"}, "!=": {"!=", "ne"},

@@ -93,7 +93,6 @@ func (t *Template) render(ctx context.Context, data Value) (out *text, err error
 	if !data.missing() && data.kind != kDict {
 		raise(ErrData, "", "the variables must be an object, not %s", typeName(data))
 	}
-	vm.nextPoll = vm.left - pollSteps
 	vm.poll()
 	f := &frame{slots: make([]Value, t.fn.slots)}
 	f.root = f
@@ -147,7 +146,7 @@ func (vm *machine) poll() {
 	if vm.left < 0 {
 		limitError("steps", "more than %d", vm.limits.Steps)
 	}
-	vm.nextPoll = vm.left - pollSteps
+	vm.nextPoll = max(vm.left-pollSteps, 0)
 	if vm.ctx == nil {
 		return
 	}

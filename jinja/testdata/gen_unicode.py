@@ -24,12 +24,10 @@ def table(name, doc, pred):
     print("}\n")
 
 def cased(c):
-    return c.islower() or c.isupper() or c.istitle()
+    return (c+'a').title()[-1]=='a'
 def ignorable(c):
     # Case_Ignorable, seen through the final-sigma rule of lower()
-    return not cased_raw(c) and ('A'+c+'\u03a3').lower()[-1]=='\u03c2' and ('-'+c+'\u03a3').lower()[-1]!='\u03c2'
-def cased_raw(c):
-    return ('-'+c+'\u03a3').lower()[-1]=='\u03c2'
+    return ('A'+c+'\u03a3').lower()[-1]=='\u03c2' and ('-'+c+'\u03a3').lower()[-1]!='\u03c2'
 def mapping(name, doc, f):
     items=[(c,f(chr(c))) for c in range(0x110000) if not 0xd800<=c<0xe000 and f(chr(c)) not in (None,chr(c))]
     if name == "foldMap":
@@ -51,7 +49,7 @@ table("printableTable","str.isprintable",str.isprintable)
 table("lowerTable","str.islower of one character",str.islower)
 table("upperTable","str.isupper of one character",str.isupper)
 table("titleTable","the title-case characters",lambda c: unicodedata.category(c)=='Lt')
-table("casedTable","the cased characters",cased_raw)
+table("casedTable","the cased characters",cased)
 table("ignorableTable","the characters that the final-sigma rule skips",ignorable)
 table("identStartTable","the first characters of identifiers",str.isidentifier)
 table("identTable","the other characters of identifiers",lambda c: ('a'+c).isidentifier())
