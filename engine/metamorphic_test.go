@@ -238,7 +238,7 @@ func TestNothingElseMatters(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer f.Close()
-			o := Options{CacheType: []quant.Type{quant.F32, quant.F16}[rng.IntN(2)], CacheTypeSet: true, F32Activations: long && rng.IntN(6) == 0}
+			o := Options{CacheType: []quant.Type{quant.F32, quant.F16, quant.Q8_0}[rng.IntN(3)], CacheTypeSet: true, F32Activations: long && rng.IntN(6) == 0}
 			p := newPlain(t, f, o, rng)
 			for range rounds {
 				c := randomCombination(rng, len(p.runs))

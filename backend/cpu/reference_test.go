@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -137,14 +138,22 @@ func yarn(rope graph.Rope, pair int, freq float64) (f, scale float64) {
 	return freq/float64(s.Factor)*ramp + freq*(1-ramp), float64(s.Attention) * (1 + 0.1*math.Log(float64(s.Factor)))
 }
 
-// stored is a number as a KV cell keeps it.
+// stored is a row as KV cells keep it.
 func (r *reference) stored(x []float64) []float64 {
-	out := make([]float64, len(x))
+	row, out := make([]float32, len(x)), make([]float64, len(x))
 	for i, v := range x {
-		out[i] = float64(float32(v))
-		if r.kvType == quant.F16 {
-			out[i] = float64(quant.F16ToF32(quant.F32ToF16(float32(v))))
-		}
+		row[i] = float32(v)
+	}
+	size, err := r.kvType.RowBytes(len(row))
+	if err != nil {
+		panic(err)
+	}
+	b := make([]byte, size)
+	if err := errors.Join(quant.Encode(r.kvType, b, row), quant.Decode(r.kvType, row, b)); err != nil {
+		panic(err)
+	}
+	for i, v := range row {
+		out[i] = float64(v)
 	}
 	return out
 }

@@ -174,7 +174,7 @@ func (r *rig) single(n int) *backend.Batch {
 
 // spec is the cells of most tests.
 func spec(t quant.Type) backend.KVSpec {
-	return backend.KVSpec{Layers: 1, KVHeads: 2, HeadDim: 16, Cells: 101, Type: t} // 101 is a prime: n·7+3 meets every cell
+	return backend.KVSpec{Layers: 1, KVHeads: 2, HeadDim: 32, Cells: 101, Type: t} // 101 is a prime: n·7+3 meets every cell
 }
 
 // close reports how far have is from want beyond a tolerance, relative to the largest number; 0 is fine.
