@@ -89,7 +89,7 @@ func TestUsagePage(t *testing.T) {
 			}
 		})
 	}
-	for _, doc := range [][]string{{"docs", "usage.md"}, {"README.md"}} {
+	for _, doc := range [][]string{{"docs", "usage.md"}, {"docs", "chat.md"}, {"README.md"}} {
 		for _, m := range longFlag.FindAllStringSubmatch(readDoc(t, doc...), -1) {
 			if !all[m[1]] {
 				t.Errorf("%v names --%s, which no command has", doc, m[1])
