@@ -38,8 +38,13 @@ func TestDot(t *testing.T) {
 		class      class
 		start, top int
 	}{
-		{classBlock, wordMinus8, 15}, {classBlock, wordMinus16, 31}, {classBlock, wordMinus128, 255}, {classMin, recordWords, 31},
-		{classHalf, recordWords, 63}, {classQ2, recordWords, 3}, {classFloat, recordWords, 0},
+		{classBlock, wordMinus8, 15},
+		{classBlock, wordMinus16, 31},
+		{classBlock, wordMinus128, 255},
+		{classMin, recordWords, 31},
+		{classHalf, recordWords, 63},
+		{classQ2, recordWords, 3},
+		{classFloat, recordWords, 0},
 	} {
 		for width := 1; width <= maxTile; width++ {
 			for _, count := range []int{1, 2, 5} {

@@ -45,7 +45,7 @@ func dotFloats(f *sums, t *dotTask) {
 		for k := range t.width {
 			x := (*[f32Record]byte)(t.acts[(b*t.width+k)*f32Record:])
 			out := &f[k]
-			for i := 0; i < floatUnit; i++ {
+			for i := range floatUnit {
 				v, w := f32At(x[4*i:4*i+4]), (*[vectorBytes]byte)(record[i*vectorBytes:])
 				for r := range out {
 					out[r] += float32(f32At(w[4*r:4*r+4]) * v)
@@ -120,7 +120,7 @@ func dotCodes(f *sums, t *dotTask) {
 
 // dotHalf adds the dot products of half a block's codes [4][16 rows][4] with q.
 func dotHalf(sum *[PanelRows]int32, codes *[codeBytes / 2]byte, q *[BlockLen / 2]byte) {
-	for g := 0; g < 4; g++ {
+	for g := range 4 {
 		w := (*[4 * PanelRows]byte)(codes[g*4*PanelRows:])
 		q0, q1, q2, q3 := int32(int8(q[4*g])), int32(int8(q[4*g+1])), int32(int8(q[4*g+2])), int32(int8(q[4*g+3]))
 		for r := range sum {

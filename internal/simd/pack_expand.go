@@ -126,7 +126,7 @@ func orBits(record, plane []byte, shift int) {
 	codes, src := (*[codeBytes]byte)(record), (*[bitBytes]byte)(plane)
 	for i := 0; i < bitBytes; i += 8 {
 		v := le64(src[i : i+8])
-		for g := 0; g < 8; g++ {
+		for g := range 8 {
 			word := codes[g*bitBytes+i : g*bitBytes+i+8]
 			put64(word, le64(word)|v>>g&0x0101010101010101<<shift)
 		}
@@ -138,7 +138,7 @@ func orPairs(record, planes []byte, shift int) {
 	codes, src := (*[codeBytes]byte)(record), (*[pairBytes]byte)(planes)
 	for i := 0; i < pairBytes; i += 8 {
 		v, half := le64(src[i:i+8]), i/64*256
-		for g := 0; g < 4; g++ {
+		for g := range 4 {
 			at := half + g*64 + i%64
 			word := codes[at : at+8]
 			put64(word, le64(word)|v>>(2*g)&0x0303030303030303<<shift)

@@ -119,7 +119,7 @@ func packQ80(dst, src []byte, row int) {
 		copy16(dst[rowScale(row, b):], src)
 		to, from := (*[byteBytes]byte)(dst[64+b*byteBytes:]), (*[BlockLen]byte)(src[2:])
 		at := column(row, 4)
-		for g := uint(0); g < 8; g++ {
+		for g := range uint(8) {
 			put32(to[at+64*g:at+64*g+4], le32(from[4*g:4*g+4])^0x80808080)
 		}
 	}
@@ -137,7 +137,7 @@ func packMXFP4(dst, src []byte, row int) {
 func joinNibbles(plane, qs []byte, shift, row int) {
 	const low = 0x0f0f0f0f
 	to, from, at := (*[nibbleBytes]byte)(plane), (*[BlockLen]byte)(qs), column(row, 4)
-	for g := uint(0); g < 4; g++ {
+	for g := range uint(4) {
 		x, y := le32(from[4*g:4*g+4])>>(shift&31)&low, le32(from[16+4*g:16+4*g+4])>>(shift&31)&low
 		put32(to[at+64*g:at+64*g+4], x|y<<4)
 	}
@@ -148,7 +148,7 @@ func joinPairs(planes, qs []byte, b, row int) {
 	from, shift := (*[32]byte)(qs[32*(b/4):]), 2*(b%4)
 	for h := range 2 {
 		var word uint32
-		for g := 0; g < 4; g++ {
+		for g := range 4 {
 			i := 16*h + 4*g
 			word |= le32(from[i:i+4]) >> (shift & 31) & 0x03030303 << (2 * g)
 		}
@@ -160,7 +160,7 @@ func joinPairs(planes, qs []byte, b, row int) {
 func joinBits(plane, qh []byte, b, row int) {
 	var word uint32
 	from := (*[32]byte)(qh)
-	for g := 0; g < 8; g++ {
+	for g := range 8 {
 		word |= le32(from[4*g:4*g+4]) >> (b & 7) & 0x01010101 << g
 	}
 	put32(plane[4*row:], word)

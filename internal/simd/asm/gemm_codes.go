@@ -96,11 +96,8 @@ func (u unpacker) constants() {
 	}
 }
 
-// codeTemps is the number of registers that codes needs.
-const codeTemps = 7
-
 // codes emits the unpacking of one block whose planes begin at disp, and calls use with the register of each group as
-// soon as it is there. It owns codeTemps registers from temp on.
+// soon as it is there. It owns seven registers from temp on.
 func (u unpacker) codes(at panelAt, disp, temp int, use func(g int, codes string)) {
 	first := u.w.planes[0]
 	high := u.highPlane(at, disp+first.bytes(), temp+4)
