@@ -39,6 +39,6 @@ func run(args []string) int {
 
 func newRoot() *cobra.Command {
 	root := newGenerate()
-	root.AddCommand(newTokenize(), newLogits(), newInfo(), newList(), newBench(), newTemplate())
+	root.AddCommand(newTokenize(), newLogits(), newInfo(), newList(), newBench(), newTemplate(), newServe())
 	return root
 }

@@ -46,10 +46,11 @@ var rooms = []room{
 	{"engine", []string{"quant", "gguf", "graph", "kv", "backend", "model", "tokenizer", "grammar", "sample"}, nil},
 	{"bench", []string{"quant", "gguf", "graph", "backend", "sample", "engine"}, nil},
 	{"bench/compare", nil, nil},
+	{"server", []string{"quant", "gguf", "backend", "model", "tokenizer", "jinja", "chat", "grammar", "sample", "engine"}, nil},
 	{".", []string{"quant", "gguf", "hub", "backend", "backend/cpu", "model", "tokenizer", "jinja", "chat", "grammar", "sample", "engine"}, nil},
 	{
 		"cmd/minfer",
-		[]string{"quant", "gguf", "hub", "graph", "backend", "model", "tokenizer", "jinja", "chat", "grammar", "sample", "engine", "bench", "."},
+		[]string{"quant", "gguf", "hub", "graph", "backend", "model", "tokenizer", "jinja", "chat", "grammar", "sample", "engine", "bench", "server", "."},
 		[]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/reeflective/readline", "golang.org/x/sys"},
 	},
 }
