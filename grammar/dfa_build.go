@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"sync"
 	"unicode/utf8"
@@ -57,7 +58,9 @@ func (r *regular) determinize() (*dfa, error) {
 		slices.Sort(out)
 		return out
 	}
+	elems := 0
 	pack := func(set []int32, atBegin bool) string {
+		elems += len(set)
 		key := make([]byte, 1, 1+4*len(set))
 		if atBegin {
 			key[0] = 1
@@ -83,7 +86,7 @@ func (r *regular) determinize() (*dfa, error) {
 				}
 			}
 		}
-		if len(to) == 0 {
+		if len(to) == 0 || elems > maxSubsets {
 			return "", false
 		}
 		return pack(closure(to, false, false), false), true
@@ -91,8 +94,16 @@ func (r *regular) determinize() (*dfa, error) {
 	accept := func(key string) bool {
 		return slices.Contains(closure(unpack(key), key[0] == 1, true), r.last)
 	}
-	return buildDFA(class, nc+1, pack(closure([]int32{r.first}, true, false), true), next, accept)
+	d, err := buildDFA(class, nc+1, pack(closure([]int32{r.first}, true, false), true), next, accept)
+	if err == nil && elems > maxSubsets {
+		err = fmt.Errorf("constraint needs over %d states in sets: %w (MaxDFA)", maxSubsets, ErrLimit)
+	}
+	return d, err
 }
+
+// maxSubsets bounds the total size of the state sets that are looked at to make one automaton
+// deterministic.
+const maxSubsets = 16 * MaxDFA
 
 // exprDFA returns the automaton of the texts that e derives; e has no rule references.
 func exprDFA(e *expr) (*dfa, error) {

@@ -83,11 +83,11 @@ func (d *dfa) minimize() *dfa {
 		class int
 	}
 	var work []splitter
-	waiting := map[splitter]bool{}
+	waiting := make([]bool, n*nc) // by block and class; there are at most n blocks
 	add := func(b int32, c int) {
-		if k := (splitter{b, c}); !waiting[k] {
+		if k := int(b)*nc + c; !waiting[k] {
 			waiting[k] = true
-			work = append(work, k)
+			work = append(work, splitter{b, c})
 		}
 	}
 	for b := range p.start {
@@ -99,7 +99,7 @@ func (d *dfa) minimize() *dfa {
 	for len(work) > 0 {
 		w := work[len(work)-1]
 		work = work[:len(work)-1]
-		delete(waiting, w)
+		waiting[int(w.block)*nc+w.class] = false
 		pred, touched = pred[:0], touched[:0]
 		for _, s := range p.elems[p.start[w.block]:p.end[w.block]] {
 			k := int(s)*nc + w.class
@@ -120,7 +120,7 @@ func (d *dfa) minimize() *dfa {
 				small = b
 			}
 			for c := range nc {
-				if waiting[splitter{b, c}] {
+				if waiting[int(b)*nc+c] {
 					add(m, c)
 				} else {
 					add(small, c)

@@ -53,6 +53,12 @@ func intersectNum(a, b *numSet) (*numSet, error) {
 	if a == nil || b == nil {
 		return nil, nil
 	}
+	switch all := *allNumbers(); {
+	case *a == *b || *b == all:
+		return a, nil
+	case *a == all:
+		return b, nil
+	}
 	d, err := intersectDFA(a.plain, b.plain)
 	if err != nil {
 		return nil, err
@@ -67,6 +73,9 @@ func unionNum(a, b *numSet) (*numSet, error) {
 		}
 		return a, nil
 	}
+	if *a == *b {
+		return a, nil
+	}
 	d, err := unionDFA(a.plain, b.plain)
 	if err != nil {
 		return nil, err
@@ -77,6 +86,9 @@ func unionNum(a, b *numSet) (*numSet, error) {
 func complementNum(a *numSet) (*numSet, error) {
 	if a == nil {
 		return allNumbers(), nil
+	}
+	if *a == *allNumbers() {
+		return nil, nil
 	}
 	d, err := subtractDFA(allPlain(), a.plain)
 	if err != nil {

@@ -158,17 +158,12 @@ func tooManyShapes() error {
 func (c *compiler) intersect(a, b *shape) (*shape, error) {
 	s := &shape{null: a.null && b.null, yes: a.yes && b.yes, no: a.no && b.no}
 	var err error
-	switch {
-	case a.num != nil && b.num != nil && *a.num == *b.num:
-		s.num = a.num
-	default:
-		if s.num, err = intersectNum(a.num, b.num); err != nil {
+	if s.num, err = intersectNum(a.num, b.num); err != nil {
+		return nil, err
+	}
+	if s.num != nil && s.num != a.num && s.num != b.num {
+		if _, err := c.spend(s.num.plain, err); err != nil {
 			return nil, err
-		}
-		if s.num != nil {
-			if _, err := c.spend(s.num.plain, err); err != nil {
-				return nil, err
-			}
 		}
 	}
 	for _, x := range a.strs {
@@ -215,7 +210,7 @@ func (c *compiler) union(a, b *shape) (*shape, error) {
 	if s.num, err = unionNum(a.num, b.num); err != nil {
 		return nil, err
 	}
-	if s.num != nil {
+	if s.num != nil && s.num != a.num && s.num != b.num {
 		if _, err := c.spend(s.num.plain, err); err != nil {
 			return nil, err
 		}

@@ -23,8 +23,8 @@ type suiteCase struct {
 	}
 }
 
-// orders returns compact texts of a JSON value with the members of its objects in several orders:
-// as written, reversed, and rotated.
+// orders returns texts of a JSON value: compact with the members of its objects in several orders (as
+// written, reversed, and rotated), indented, and with everything beyond ASCII escaped.
 func orders(t testing.TB, data []byte) [][]byte {
 	t.Helper()
 	v, err := parseJSON(data)
@@ -43,7 +43,19 @@ func orders(t testing.TB, data []byte) [][]byte {
 	} {
 		out = append(out, appendJSON(nil, v, order))
 	}
-	return out
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, out[0], "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	var ascii []byte
+	for _, r := range string(out[1]) {
+		if r < 0x80 {
+			ascii = append(ascii, byte(r))
+		} else {
+			ascii = append(ascii, strings.Trim(quoteJSON(string(r), true), `"`)...)
+		}
+	}
+	return append(out, indented.Bytes(), ascii)
 }
 
 func rotation(n, k int) []int {
