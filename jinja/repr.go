@@ -30,9 +30,6 @@ func toText(vm *machine, v Value) *text {
 	return b.text()
 }
 
-// soft is str(v) that keeps Markup as it is.
-func soft(vm *machine, v Value) *text { return toText(vm, v) }
-
 func toRepr(vm *machine, v Value) *text {
 	var b builder
 	appendRepr(vm, &b, v, 0)

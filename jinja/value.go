@@ -168,7 +168,7 @@ func fresh(s string, own bool) Value {
 	return strVal(t)
 }
 
-// Bool, Int, Float and None make the values of these types.
+// Bool makes a bool.
 func Bool(b bool) Value { return boolVal(b).withData(true) }
 
 // Int makes an integer.
