@@ -330,7 +330,8 @@ func slice(vm *machine, v, start, stop, step Value) Value {
 	case kRange:
 		r := v.rng()
 		return Value{kind: kRange, data: v.data, ref: &pyRange{
-			r.start + int64(from)*r.step, r.start + int64(to)*r.step, r.step * int64(by), int64(count)}}
+			r.start + int64(from)*r.step, r.start + int64(to)*r.step, r.step * int64(by), int64(count),
+		}}
 	}
 	vm.room(count)
 	if by == 1 {

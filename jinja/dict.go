@@ -96,7 +96,7 @@ func bigKey(b *big.Int) hkey {
 }
 
 func appendUint(b []byte, n uint64) []byte {
-	for i := 0; i < 8; i++ {
+	for i := range 8 {
 		b = append(b, byte(n>>(8*i)))
 	}
 	return b

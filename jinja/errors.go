@@ -77,6 +77,7 @@ func valueError(format string, args ...any) { raise(ErrRuntime, "ValueError", fo
 func overflowError(format string, args ...any) {
 	raise(ErrRuntime, "OverflowError", format, args...)
 }
+
 func limitError(construct, format string, args ...any) { raise(ErrLimit, construct, format, args...) }
 
 // catch turns a panic of this package into the error of an exported call.

@@ -243,39 +243,39 @@ type args struct {
 	vals  []Value
 }
 
-func (c *callArgs) eval(vm *machine, f *frame) args {
-	var a args
-	if len(c.pos) > 0 {
-		a.pos = evalAll(vm, f, c.pos)
+func (a *callArgs) eval(vm *machine, f *frame) args {
+	var r args
+	if len(a.pos) > 0 {
+		r.pos = evalAll(vm, f, a.pos)
 	}
-	if len(c.vals) > 0 {
-		a.names = c.names
-		a.vals = evalAll(vm, f, c.vals)
+	if len(a.vals) > 0 {
+		r.names = a.names
+		r.vals = evalAll(vm, f, a.vals)
 	}
-	if c.star != nil {
-		v := c.star.eval(vm, f)
+	if a.star != nil {
+		v := a.star.eval(vm, f)
 		use(v)
-		a.pos = append(a.pos, toItems(vm, v)...)
+		r.pos = append(r.pos, toItems(vm, v)...)
 	}
-	if c.starstar != nil {
-		v := c.starstar.eval(vm, f)
+	if a.starstar != nil {
+		v := a.starstar.eval(vm, f)
 		use(v)
 		if v.kind != kDict {
 			typeError("argument after ** must be a mapping, not %s", typeName(v))
 		}
-		a.names = append([]string{}, a.names...)
+		r.names = append([]string{}, r.names...)
 		for i, k := range v.dict().keys {
 			if k.kind != kStr {
 				typeError("keywords must be strings")
 			}
-			if _, ok := a.get(k.text().s); ok {
+			if _, ok := r.get(k.text().s); ok {
 				typeError("got multiple values for keyword argument %s", quote(k.text().s))
 			}
-			a.names = append(a.names, k.text().s)
-			a.vals = append(a.vals, v.dict().vals[i])
+			r.names = append(r.names, k.text().s)
+			r.vals = append(r.vals, v.dict().vals[i])
 		}
 	}
-	return a
+	return r
 }
 
 func (a *args) get(name string) (Value, bool) {

@@ -115,7 +115,7 @@ func (sp *formatSpec) formatNumber(vm *machine, neg bool, prefix, digits string)
 		sign = string(sp.sign)
 	}
 	n := 0
-	for n < len(digits) && (isAlnum(digits[n])) && (sp.isHex() || isDigit(digits[n])) {
+	for n < len(digits) && isAlnum(digits[n]) && (sp.isHex() || isDigit(digits[n])) {
 		n++
 	}
 	head, tail := digits[:n], digits[n:]

@@ -184,7 +184,7 @@ func jsonBreak(b *builder, st *jsonStyle, depth int, mine bool) {
 	}
 	mine = mine && st.indent.allOwn()
 	b.add("\n", mine)
-	for i := 0; i < depth; i++ {
+	for range depth {
 		b.add(st.indent.s, mine)
 	}
 }

@@ -238,7 +238,7 @@ func addDictMethods() {
 		}
 		return a[1]
 	})
-	m.add("copy", "/", func(vm *machine, self Value, _ []Value) Value { return self })
+	m.add("copy", "/", func(_ *machine, self Value, _ []Value) Value { return self })
 	m.add("fromkeys", "iterable, value=None, /", func(vm *machine, _ Value, a []Value) Value {
 		use(a[0])
 		d := newDict(8)

@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"errors"
 	"math"
 	"math/big"
 	"strconv"
@@ -46,12 +47,7 @@ func formatFloat(f float64) string {
 // parseFloat reads decimal digits; too large gives an infinity.
 func parseFloat(s string) (float64, bool) {
 	f, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		if ne, ok := err.(*strconv.NumError); !ok || ne.Err != strconv.ErrRange {
-			return 0, false
-		}
-	}
-	return f, true
+	return f, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
 // asciiDigits replaces the decimal digits of every script by ASCII ones and
@@ -77,7 +73,7 @@ func underscores(s string) (string, bool) {
 	if !strings.Contains(s, "_") {
 		return s, true
 	}
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		if s[i] == '_' && (i == 0 || i == len(s)-1 || !isAlnum(s[i-1]) || !isAlnum(s[i+1])) {
 			return s, false
 		}

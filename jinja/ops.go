@@ -56,7 +56,7 @@ func sliceIter(name string, items []Value) *iter {
 }
 
 // iterate is iter(v); it fails where v cannot be iterated.
-func iterate(vm *machine, v Value) *iter {
+func iterate(_ *machine, v Value) *iter {
 	it := tryIterate(v)
 	if it == nil {
 		typeError("'%s' object is not iterable", typeName(v))
@@ -443,7 +443,7 @@ func multiply(vm *machine, a, times Value) Value {
 	}
 	vm.room(size * n)
 	items := make([]Value, 0, size*n)
-	for i := 0; i < n; i++ {
+	for range n {
 		items = append(items, a.seq()...)
 	}
 	return seqVal(a.kind, items).withData(a.data)

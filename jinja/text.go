@@ -144,7 +144,7 @@ func (t *text) repeat(n int) *text {
 		return &text{s: strings.Repeat(t.s, n), n: -1, own: t.own, safe: t.safe}
 	}
 	var b builder
-	for i := 0; i < n; i++ {
+	for range n {
 		b.addText(t)
 	}
 	r := b.text()

@@ -188,14 +188,6 @@ func upperText(t *text) *text {
 	return t.mapRunes(func(dst []byte, _ int, r rune) []byte { return appendUpper(dst, r) })
 }
 
-func foldString(s string) string {
-	dst := make([]byte, 0, len(s))
-	for _, r := range s {
-		dst = appendFold(dst, r)
-	}
-	return string(dst)
-}
-
 func lowerString(s string) string {
 	dst := make([]byte, 0, len(s))
 	for i, r := range s {
