@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -187,6 +188,23 @@ func TestFaultsAreSeen(t *testing.T) {
 	} {
 		if have := strings.Join(faults(c.path, c.imports), "; "); have != c.want {
 			t.Errorf("%s importing %v: %q, want %q", c.path, c.imports, have, c.want)
+		}
+	}
+}
+
+// TestRoomsAreDescribed: docs/architecture.md says what every package is for.
+func TestRoomsAreDescribed(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rooms {
+		name := r.pkg
+		if name == "." {
+			name = "minfer"
+		}
+		if !bytes.Contains(b, []byte("`"+name+"`")) {
+			t.Errorf("docs/architecture.md does not describe %s", name)
 		}
 	}
 }
