@@ -47,7 +47,7 @@ type machine struct {
 	arrayOf  map[*arrShape]int32
 	objects  []*objectInfo
 	objectOf map[*objShape]int32
-	infinite map[pair]bool // of automata and their states: infinitely many texts follow
+	infinite map[*dfa][]int8 // by state: 1 if infinitely many texts follow, -1 if not, 0 if unknown
 
 	done, space, dead int32
 }
@@ -60,7 +60,7 @@ func (c *compiler) machine() (*automaton, error) {
 	m := &machine{
 		c: c, a: newAutomaton(), ids: map[lazyNode]int32{}, descr: map[int32]lazyNode{},
 		litOf: map[termID]int32{}, dfaOf: map[*dfa]int32{}, runes: map[pair][]runeEdge{}, numbers: map[termID]int32{},
-		arrayOf: map[*arrShape]int32{}, objectOf: map[*objShape]int32{}, infinite: map[pair]bool{},
+		arrayOf: map[*arrShape]int32{}, objectOf: map[*objShape]int32{}, infinite: map[*dfa][]int8{},
 	}
 	c.m = m
 	m.dead = m.a.addNode()

@@ -349,10 +349,13 @@ func (m *machine) tracked(k lazyNode) trackedName {
 // after returns the state after one more byte of the name, 0 if no new name begins so.
 func (t trackedName) after(char byte) int32 {
 	to := t.d.step(t.k.hi, char)
-	if to == 0 || len(t.name) >= maxTrackedName || t.k.phase != nameFree && !t.m.fresh(t.d, to, t.extra, t.name+string([]byte{char})) {
+	if to == 0 || len(t.name) >= maxTrackedName {
 		return 0
 	}
-	return to
+	if t.k.phase == nameFree || t.m.endless(t.d, to) || t.fresh(to, t.name+string([]byte{char})) {
+		return to
+	}
+	return 0
 }
 
 // ends reports whether the name may end here.
@@ -430,20 +433,26 @@ func splitNames(extra string) []string {
 	return out
 }
 
-// fresh reports whether name, which led d to state s, can be completed to one that is not in extra.
-func (m *machine) fresh(d *dfa, s int32, extra, name string) bool {
-	k := pair{m.dfaOf[d], s}
-	infinite, ok := m.infinite[k]
-	if !ok {
-		_, finite := d.finite(s, maxFinite)
-		infinite = !finite
-		m.infinite[k] = infinite
+// endless reports whether infinitely many texts lead d from state s to acceptance.
+func (m *machine) endless(d *dfa, s int32) bool {
+	list := m.infinite[d]
+	if list == nil {
+		list = make([]int8, d.states())
+		m.infinite[d] = list
 	}
-	if infinite {
-		return true
+	if list[s] == 0 {
+		list[s] = 1
+		if _, finite := d.finite(s, maxFinite); finite {
+			list[s] = -1
+		}
 	}
-	used := splitNames(extra)
-	rest, _ := d.finite(s, maxFinite)
+	return list[s] > 0
+}
+
+// fresh reports whether name, which led to state s, can be completed to one that did not occur.
+func (t trackedName) fresh(s int32, name string) bool {
+	used := splitNames(t.extra)
+	rest, _ := t.d.finite(s, maxFinite)
 	return slices.ContainsFunc(rest, func(r string) bool { return !slices.Contains(used, name+r) })
 }
 

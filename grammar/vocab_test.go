@@ -149,7 +149,7 @@ func shortestEnd(a *automaton, p *position) ([]byte, bool) {
 		all[b] = byte(b)
 	}
 	for _, alphabet := range []string{"\"}]:,0", "\"}]:,{[0125abx-.\\n", string(all)} {
-		if end, ok := searchEnd(a, p, alphabet, 20000/len(alphabet)); ok {
+		if end, ok := searchEnd(a, p, alphabet, 8000/len(alphabet)); ok {
 			return end, true
 		}
 	}
