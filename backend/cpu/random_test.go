@@ -202,3 +202,26 @@ func TestRandomGraphs(t *testing.T) {
 		})
 	})
 }
+
+// Rows of one value that lie across rows of another in the same memory are computed after all of those, whichever worker
+// is the first.
+func TestRowsAcrossRows(t *testing.T) {
+	onEachSet(t, func(t *testing.T, set *simd.Set) {
+		const n = 40
+		r := newRig(t, set, backend.Options{Threads: 3}, spec(quant.F32))
+		g := r.build(n, n, func(b *graph.Builder) graph.Value {
+			x := b.Node("x", graph.Embed{W: r.table("t", 64)}, b.Input(graph.Tokens))
+			y := b.Node("y", graph.Silu{}, x)                                           // row i of 64
+			half := b.Node("half", graph.Reshape{Shape: [4]int{32, 2 * n}}, y)          // rows 2i and 2i+1 of 32
+			late := b.Node("late", graph.Slice{Dim: 1, From: n, To: 2 * n}, half)       // its row i lies in row n/2+i/2 of y
+			early := b.Node("early", graph.Slice{Dim: 1, From: 0, To: n}, half)         //
+			z := b.Node("z", graph.Add{}, b.Node("s", graph.Scale{By: 3}, late), early) //
+			wide := b.Node("wide", graph.Reshape{Shape: [4]int{16, 2 * n}}, z)
+			return b.Node("out", graph.Scale{By: 2}, b.Node("tail", graph.Slice{Dim: 1, From: n, To: 2 * n}, wide))
+		})
+		for range 20 {
+			have, want := r.run(g, r.single(n))
+			mustBeClose(t, "rows across rows", have, want, tight)
+		}
+	})
+}
