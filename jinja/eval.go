@@ -241,6 +241,15 @@ type args struct {
 	pos   []Value
 	names []string
 	vals  []Value
+	keys  []Value // of the names that a ** argument gave, as long as names or nil
+}
+
+// key is a keyword as a value, with its owner.
+func (a *args) key(i int) Value {
+	if i < len(a.keys) && !a.keys[i].missing() {
+		return a.keys[i]
+	}
+	return own(a.names[i])
 }
 
 func (a *callArgs) eval(vm *machine, f *frame) args {
@@ -264,6 +273,7 @@ func (a *callArgs) eval(vm *machine, f *frame) args {
 			typeError("argument after ** must be a mapping, not %s", typeName(v))
 		}
 		r.names = append([]string{}, r.names...)
+		r.keys = make([]Value, len(r.names))
 		for i, k := range v.dict().keys {
 			if k.kind != kStr {
 				typeError("keywords must be strings")
@@ -272,6 +282,7 @@ func (a *callArgs) eval(vm *machine, f *frame) args {
 				typeError("got multiple values for keyword argument %s", quote(k.text().s))
 			}
 			r.names = append(r.names, k.text().s)
+			r.keys = append(r.keys, k)
 			r.vals = append(r.vals, v.dict().vals[i])
 		}
 	}

@@ -46,7 +46,7 @@ func prepareMap(a args) func(vm *machine, v Value) (Value, bool) {
 	if len(a.pos) == 0 {
 		filterArgError("map requires a filter argument")
 	}
-	name, rest := a.pos[0], args{a.pos[1:], a.names, a.vals}
+	name, rest := a.pos[0], args{a.pos[1:], a.names, a.vals, a.keys}
 	f := lookup(filters, "filter", name)
 	return func(vm *machine, v Value) (Value, bool) { return f.call(vm, name.text().s, v, rest), true }
 }
@@ -69,7 +69,7 @@ func prepareSelect(a args, attr bool) func(vm *machine, v Value) bool {
 	if len(a.pos) == 0 {
 		return func(vm *machine, v Value) bool { return truth(item(vm, v)) }
 	}
-	name, rest := a.pos[0], args{a.pos[1:], a.names, a.vals}
+	name, rest := a.pos[0], args{a.pos[1:], a.names, a.vals, a.keys}
 	f := lookup(tests, "test", name)
 	return func(vm *machine, v Value) bool { return truth(f.call(vm, name.text().s, item(vm, v), rest)) }
 }

@@ -75,8 +75,8 @@ func init() {
 
 func kwDict(a args) Value {
 	d := newDict(len(a.names))
-	for i, n := range a.names {
-		d.set(own(n), a.vals[i])
+	for i := range a.names {
+		d.set(a.key(i), a.vals[i])
 	}
 	return dictVal(d)
 }

@@ -102,8 +102,8 @@ func makeDict(vm *machine, fn string, a args) *dict {
 			}
 		}
 	}
-	for i, n := range a.names {
-		d.set(own(n), a.vals[i])
+	for i := range a.names {
+		d.set(a.key(i), a.vals[i])
 	}
 	return d
 }

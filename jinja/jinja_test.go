@@ -79,7 +79,11 @@ func TestOwnership(t *testing.T) {
 		{"{{ ('<b>' ~ u)|striptags }}{{ ('a ' ~ u)|urlize }}{{ ('a' ~ u)|pprint }}", "⟦aXba aXb'aaXb'⟧"},
 		{"{{ '5'|int }}{{ u|int(3) }}{{ '%Y' and strftime_now('%Y') }}{{ strftime_now(u ~ '%Y') }}", "532026⟦aXb2026⟧"},
 		{"{{ [u, '<s>']|first }}{{ [u, '<s>']|last }}{{ [u, '<s>']|join }}{{ l|map('upper')|join('|') }}", "⟦aXb⟧<s>⟦aXb⟧<s>⟦P⟧|⟦Q⟧"},
-		{"{{ u|default('<d>') }}{{ zz|default('<d>') }}{{ u.partition('X')[1] }}{{ u.translate({97: '<s>'}) }}", "⟦aXb⟧<d>X<s>⟦Xb⟧"},
+		{
+			"{{ dict(a=1, **o)|list }}{% macro m() %}{{ kwargs|join }}{% endmacro %}{{ m(x=1, **o) }}{{ namespace(**o) }}",
+			"['a', ⟦'k'⟧, ⟦'b'⟧]x⟦kb⟧<Namespace {⟦'k'⟧: ⟦'w'⟧, ⟦'b'⟧: ⟦[1, 'z']⟧}>",
+		},
+		{"{{ u|default('<d>') }}{{ zz|default('<d>') }}{{ u.partition('X')[1] }}{{ u.translate({97: '<s>'}) }}", "⟦aXb⟧<d>⟦X⟧<s>⟦Xb⟧"},
 	} {
 		if got := owners(t, c.src, data); got != c.want {
 			t.Errorf("%s\n got %s\nwant %s", c.src, got, c.want)

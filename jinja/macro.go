@@ -60,9 +60,9 @@ func callMacro(vm *machine, m *macro, a args) Value {
 	}
 	if d.kwargs {
 		kw := newDict(len(a.names))
-		for i, n := range a.names {
+		for i := range a.names {
 			if !used[i] {
-				kw.set(own(n), a.vals[i])
+				kw.set(a.key(i), a.vals[i])
 			}
 		}
 		g.set(d.kwTo, dictVal(kw))

@@ -92,10 +92,9 @@ func addSearchMethods(m methods) {
 			none := t.sub(0, 0)
 			parts := []*text{t, none, none}
 			if at >= 0 {
-				if sep = unsafeText(sep); t.safe {
-					sep = safeText(sep)
-				}
-				parts = []*text{t.sub(0, at), sep, t.sub(at+len(sep.s), len(t.s))}
+				// The separator is the one of the text, with its owner.
+				end := at + len(sep.s)
+				parts = []*text{t.sub(0, at), t.sub(at, end), t.sub(end, len(t.s))}
 			} else if last {
 				parts = []*text{none, none, t}
 			}
