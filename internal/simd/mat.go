@@ -24,7 +24,7 @@ type Mat struct {
 	tile int // tokens in a group of activations, at most maxTile
 
 	// dot multiplies a panel's expanded records with a group's records and adds to dst, or begins it.
-	dot func(t dotTask)
+	dot func(t *dotTask)
 	// expand writes the records of whole units of a panel.
 	expand func(f *form, t quant.Type, dst, units []byte)
 	// prefetch asks for memory that is read soon; it may be nil.
@@ -74,6 +74,7 @@ const scratchBytes = 192 << 10
 // scratch memory is reused across products. Its bytes are never read before they are written.
 type scratch struct {
 	mem  [scratchBytes + 64]byte
+	task dotTask // here, because a call through a function value would move it to the heap
 	rows [PanelRows][]float32
 }
 
@@ -117,7 +118,7 @@ func (m *Mat) MatMul(dst []float32, dstStride int, w *Weight, a *Acts, panelFrom
 		return
 	}
 	s := scratches.Get().(*scratch)
-	m.matMulExpanded(s.aligned(), f, dst, dstStride, w, a, panelFrom, panelTo)
+	m.matMulExpanded(s, f, dst, dstStride, w, a, panelFrom, panelTo)
 	scratches.Put(s)
 }
 
@@ -152,7 +153,8 @@ const chunkPanels = 8
 
 // matMulExpanded expands a few panels at a time, a span of records each, and multiplies them with every group. Meanwhile
 // it asks for the memory of the spans that come next.
-func (m *Mat) matMulExpanded(mem []byte, f *form, dst []float32, dstStride int, w *Weight, a *Acts, panelFrom, panelTo int) {
+func (m *Mat) matMulExpanded(s *scratch, f *form, dst []float32, dstStride int, w *Weight, a *Acts, panelFrom, panelTo int) {
+	mem, task := s.aligned(), &s.task
 	span := f.class.spanRecords()
 	recordSize := recordBytes[f.class]
 	spanBytes, spanUnits := span*recordSize, span/f.unitRecords()
@@ -177,28 +179,28 @@ func (m *Mat) matMulExpanded(mem []byte, f *form, dst []float32, dstStride int, 
 			}
 
 			count := n * f.unitRecords()
-			task := dotTask{class: f.class, stride: dstStride, count: count, start: f.startWord(), first: unit == 0}
+			*task = dotTask{class: f.class, stride: dstStride, count: count, start: f.startWord(), first: unit == 0}
 			for token := 0; token < a.Tokens; token += a.tile {
 				acts, width := a.group(token)
 				task.width = width
 				task.acts = acts[unit*f.unitRecords()*width*a.size:][:count*width*a.size]
+				// This group's share of the memory to ask for, panel by panel.
+				ahead, share := nextBytes*token/a.Tokens, nextBytes*width/a.Tokens
 				for p := range chunk {
 					row := (panelFrom + p) * PanelRows
 					task.rows = min(PanelRows, w.Rows-row)
 					task.dst = dst[token*dstStride+row:][:(width-1)*dstStride+task.rows]
 					task.records = mem[p*spanBytes:][:count*recordSize]
 					m.dot(task)
-					if m.prefetch != nil {
-						from := p*panelBytes + nextBytes*token/a.Tokens
-						to := p*panelBytes + nextBytes*(token+width)/a.Tokens
-						if to <= len(next) {
-							m.prefetch(next[from:to])
-						}
+					if m.prefetch != nil && ahead+share <= len(next) {
+						m.prefetch(next[ahead : ahead+share])
 					}
+					ahead += panelBytes
 				}
 			}
 		}
 	}
+	*task = dotTask{} // keeps no one's memory
 }
 
 // checkProduct panics where memory would be written or read out of range: the kernels do not look.

@@ -28,7 +28,7 @@ func accelerateMat(isa ISA, m *Mat) {
 	switch isa {
 	case AVX512:
 		m.tile = maxTile
-		m.dot = func(t dotTask) { t.run(dots512[t.class]) }
+		m.dot = func(t *dotTask) { t.run(dots512[t.class]) }
 		m.expand = expands512.expand
 		m.fewTile, m.fewMost = 8, 64
 		few512.install(m)
@@ -45,7 +45,7 @@ func accelerateMat(isa ISA, m *Mat) {
 	m.prefetch = func(b []byte) { prefetchAMD64(unsafe.SliceData(b), len(b)/64) }
 }
 
-func dotAVX2(t dotTask) {
+func dotAVX2(t *dotTask) {
 	if t.start == wordMinus128 {
 		t.run(dotBytes256)
 		return

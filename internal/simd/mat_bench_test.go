@@ -53,7 +53,7 @@ func BenchmarkDot(b *testing.B) {
 						class: class, dst: make([]float32, 16*width), stride: 16, rows: 16, width: width, count: count, start: start,
 						records: aligned64(count * recordBytes[class]), acts: aligned64(count * width * size), first: true,
 					}
-					seconds := fastest(b, func() { s.Mat.dot(t) })
+					seconds := fastest(b, func() { s.Mat.dot(&t) })
 					b.ReportMetric(float64(count*inputs*PanelRows*width)/seconds/1e9, "GMAC/s")
 				})
 			}

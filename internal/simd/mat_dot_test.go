@@ -86,10 +86,10 @@ func compareDots(t *testing.T, rng *rand.Rand, name string, task dotTask, kind A
 		task.acts = guarded(t, task.acts)
 		for _, task.first = range []bool{true, false} {
 			task.dst = guarded(t, before)
-			s.Mat.dot(task)
+			s.Mat.dot(&task)
 			got, want := task.dst, append([]float32(nil), before...)
 			task.dst = want
-			dotGeneric(task)
+			dotGeneric(&task)
 			for i, v := range got {
 				inside := i%task.stride < task.rows
 				if !inside && v != before[i] {

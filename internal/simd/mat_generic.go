@@ -21,7 +21,7 @@ func expandGeneric(f *form, _ quant.Type, dst, units []byte) {
 // sums are the running outputs of a panel for the tokens of a group.
 type sums [maxTile][PanelRows]float32
 
-func dotGeneric(t dotTask) {
+func dotGeneric(t *dotTask) {
 	var f sums
 	if !t.first {
 		for k := range t.width {
@@ -29,9 +29,9 @@ func dotGeneric(t dotTask) {
 		}
 	}
 	if t.class == classFloat {
-		dotFloats(&f, &t)
+		dotFloats(&f, t)
 	} else {
-		dotCodes(&f, &t)
+		dotCodes(&f, t)
 	}
 	for k := range t.width {
 		copy(t.dst[k*t.stride:][:t.rows], f[k][:])
