@@ -22,7 +22,7 @@ type printer struct {
 // GBNF returns the grammar in GBNF notation: the source of a grammar that was parsed, or the grammar that
 // a schema becomes, which [ParseGBNF] reads again. The printed grammar has the same language with two
 // exceptions, each told by a comment in the text: an object with too many orders of its properties is
-// printed in the order of their declaration, and where minProperties or not makes the names of other
+// printed in the order of their declaration, other members after them, and where minProperties or not makes the names of other
 // members matter, the printed grammar does not notice repeated names.
 func (g *Grammar) GBNF() string {
 	if g.schema == nil {
@@ -31,7 +31,7 @@ func (g *Grammar) GBNF() string {
 	g.a.mu.Lock()
 	defer g.a.mu.Unlock()
 	p := &printer{m: g.schema.m, names: map[string]int{}, used: map[string]bool{}}
-	p.rule("root", "root", func() string { return strings.Join(p.value(g.schema.root), " | ") })
+	p.rule("root", "root", func() string { return p.either(p.value(g.schema.root)) })
 	for len(p.todo) > 0 {
 		next := p.todo[0]
 		p.todo = p.todo[1:]
@@ -88,7 +88,7 @@ func (p *printer) term(t termID) string {
 			label = "const"
 		}
 	}
-	return p.rule(fmt.Sprint("t", t), label, func() string { return strings.Join(p.value(t), " | ") })
+	return p.rule(fmt.Sprint("t", t), label, func() string { return p.either(p.value(t)) })
 }
 
 func (p *printer) space() string {

@@ -25,7 +25,7 @@ func (p *printer) array(id int32) string {
 	if a.complete(start) {
 		alts = append(alts, `"]"`)
 	}
-	return fmt.Sprintf(`"[" %s (%s)`, ws, strings.Join(alts, " | "))
+	return fmt.Sprintf(`"[" %s (%s)`, ws, p.either(alts))
 }
 
 // items returns the alternatives for an item in state k and all that follows it.
@@ -46,7 +46,7 @@ func (p *printer) afterItem(k lazyNode) string {
 		if p.m.arrays[k.a].complete(k) {
 			alts = append(alts, p.space()+` "]"`)
 		}
-		return strings.Join(alts, " | ")
+		return p.either(alts)
 	})
 }
 
@@ -81,11 +81,14 @@ func (p *printer) object(o *objectInfo) string {
 	if o.complete(s) {
 		alts = append(alts, `"}"`)
 	}
-	return fmt.Sprintf(`%s"{" %s (%s)`, comment, p.space(), strings.Join(alts, " | "))
+	return fmt.Sprintf(`%s"{" %s (%s)`, comment, p.space(), p.either(alts))
 }
 
 // objectStates counts the states of an object, up to just over maxPrinted.
 func (p *printer) objectStates(o *objectInfo) int {
+	if len(o.names) > 32 {
+		return maxPrinted + 1 // too many even if only two may occur
+	}
 	seen := map[objectState]bool{}
 	work := []objectState{o.begin()}
 	for len(work) > 0 && len(seen) <= maxPrinted {
@@ -109,59 +112,101 @@ func (p *printer) objectStates(o *objectInfo) int {
 	return len(seen)
 }
 
-// members returns the alternatives for a member in state s and all that follows it.
-func (p *printer) members(o *objectInfo, s objectState, order memberOrder) []string {
-	var alts []string
-	ws := p.space()
-	for i, prop := range o.names {
-		next, ok := o.afterName(s, i)
-		if !ok || order.ordered && i <= order.last {
-			continue
-		}
-		names := spellings(prop.name)
-		for k := range names {
-			names[k] = gbnfLiteral(names[k])
-		}
-		name := names[0]
-		if len(names) > 1 {
-			name = "(" + strings.Join(names, " | ") + ")"
-		}
-		after := order
-		after.last = i
-		if order.ordered {
-			// What was skipped cannot come later, so it is as if it had been seen.
-			seen := []byte(next.seen)
-			for k := range i {
-				seen[k/8] |= 1 << (k % 8)
-			}
-			next.seen = string(seen)
-		}
-		alts = append(alts, fmt.Sprintf(`%s ":" %s %s %s`, name, ws, p.term(prop.term), p.afterMember(o, next, after)))
-		if order.ordered && prop.required {
-			break
-		}
+// member returns the text of property i and the rule of what follows in state next.
+func (p *printer) member(o *objectInfo, i int, next objectState, order memberOrder) string {
+	names := spellings(o.names[i].name)
+	for k := range names {
+		names[k] = gbnfLiteral(names[k])
 	}
+	name := names[0]
+	if len(names) > 1 {
+		name = "(" + strings.Join(names, " | ") + ")"
+	}
+	if order.ordered {
+		order.last = i
+		next = next.through(i)
+	}
+	return fmt.Sprintf(`%s ":" %s %s %s`, name, p.space(), p.term(o.names[i].term), p.afterMember(o, next, order))
+}
+
+// through returns s with the properties up to i taken as seen: what an order skips cannot come later.
+func (s objectState) through(i int) objectState {
+	seen := []byte(s.seen)
+	for k := range i + 1 {
+		seen[k/8] |= 1 << (k % 8)
+	}
+	s.seen = string(seen)
+	return s
+}
+
+// classMembers returns the alternatives for a member without an entry of its own.
+func (p *printer) classMembers(o *objectInfo, s objectState, order memberOrder) []string {
+	var alts []string
 	for j, mc := range o.members {
 		if next, ok := o.afterMember(s, j); ok {
 			d := p.m.dfaID(mc.d)
-			alts = append(alts, fmt.Sprintf(`"\"" %s ":" %s %s %s`, p.text(d, mc.d.start), ws, p.term(mc.term), p.afterMember(o, next, order)))
+			alts = append(alts, fmt.Sprintf(`"\"" %s ":" %s %s %s`, p.text(d, mc.d.start), p.space(), p.term(mc.term), p.afterMember(o, next, order)))
 		}
 	}
 	return alts
 }
 
-func (p *printer) afterMember(o *objectInfo, s objectState, order memberOrder) string {
-	if !order.ordered {
-		order.last = -1
+// members returns the alternatives for a member in state s and all that follows it.
+func (p *printer) members(o *objectInfo, s objectState, order memberOrder) []string {
+	var alts []string
+	for i, prop := range o.names {
+		if next, ok := o.afterName(s, i); ok {
+			alts = append(alts, p.member(o, i, next, order))
+		}
+		if order.ordered && prop.required {
+			return alts
+		}
 	}
-	return p.rule(fmt.Sprintf("O%d %d %q %d %v", o.id, s.count, s.seen, s.satisfied, order), "members", func() string {
+	if order.ordered {
+		order.last = len(o.names) - 1
+		s = s.through(order.last)
+	}
+	return append(alts, p.classMembers(o, s, order)...)
+}
+
+func (p *printer) afterMember(o *objectInfo, s objectState, order memberOrder) string {
+	key := fmt.Sprintf("O%d %d %q %d %v", o.id, s.count, s.seen, s.satisfied, order)
+	return p.rule(key, "members", func() string {
+		ws := p.space()
+		comma := func(alts []string) []string {
+			if len(alts) == 0 {
+				return nil
+			}
+			return []string{fmt.Sprintf(`"," %s (%s)`, ws, strings.Join(alts, " | "))}
+		}
 		var alts []string
-		if more := p.members(o, s, order); len(more) > 0 {
-			alts = append(alts, fmt.Sprintf(`"," %s (%s)`, p.space(), strings.Join(more, " | ")))
+		switch i := order.last + 1; {
+		case !order.ordered:
+			alts = comma(p.members(o, s, order))
+		case i < len(o.names):
+			// One property at a time, so that the text grows with their number and not its square.
+			if next, ok := o.afterName(s, i); ok {
+				alts = comma([]string{p.member(o, i, next, order)})
+			}
+			if !o.names[i].required {
+				order.last = i
+				alts = append(alts, p.afterMember(o, s.through(i), order))
+			}
+			return p.either(alts)
+		default:
+			alts = comma(p.classMembers(o, s, order))
 		}
 		if o.complete(s) {
-			alts = append(alts, p.space()+` "}"`)
+			alts = append(alts, ws+` "}"`)
 		}
-		return strings.Join(alts, " | ")
+		return p.either(alts)
 	})
+}
+
+// either joins alternatives; without any, it names a rule that nothing completes.
+func (p *printer) either(alts []string) string {
+	if len(alts) == 0 {
+		return p.rule("dead", "dead", func() string { return `"-" dead` })
+	}
+	return strings.Join(alts, " | ")
 }

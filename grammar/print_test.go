@@ -75,6 +75,29 @@ func TestPrintWideObject(t *testing.T) {
 	}
 }
 
+// TestPrintHugeObject: the text grows with the number of properties, and what no order can complete is
+// not entered.
+func TestPrintHugeObject(t *testing.T) {
+	var props []string
+	for i := range MaxProperties {
+		props = append(props, fmt.Sprintf(`"p%d":{"type":"null"}`, i))
+	}
+	g := mustSchema(t, `{"type":"object","properties":{`+strings.Join(props, ",")+`},"minProperties":2,"maxProperties":3,"additionalProperties":false}`)
+	text := g.GBNF()
+	if len(text) > 1<<20 {
+		t.Errorf("%d bytes", len(text))
+	}
+	p := mustGBNF(t, text)
+	for s, want := range map[string]bool{
+		`{"p0":null,"p999":null}`: true, `{"p7":null,"p8":null,"p9":null}`: true, `{"p999":null}`: false,
+		`{"p8":null,"p7":null}`: false, `{"p1":null,"p2":null,"p3":null,"p4":null}`: false, `{}`: false,
+	} {
+		if got := p.Match([]byte(s)); got != want {
+			t.Errorf("%s: %v, want %v", s, got, want)
+		}
+	}
+}
+
 // TestPrintSuite: the printed grammar of every supported schema of the suite decides as the schema does.
 func TestPrintSuite(t *testing.T) {
 	files, err := filepath.Glob("testdata/suite/*.json")
