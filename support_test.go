@@ -62,7 +62,11 @@ func opsOf(t quant.Type) (matrices, vectors []graph.Op) {
 		graph.Embed{W: m}, graph.MatMul{W: m}, graph.MultiMatMul{Ws: [4]graph.Weight{m, m}, N: 2}, graph.GateUp{Gate: m, Up: m},
 	}
 	vectors = []graph.Op{
-		graph.RMSNorm{W: v}, graph.HeadNorm{W: v}, graph.Bias{W: v}, graph.AddRMSNorm{W: v}, graph.RoPE{Rope: graph.Rope{Factors: v}},
+		graph.RMSNorm{W: v},
+		graph.HeadNorm{W: v},
+		graph.Bias{W: v},
+		graph.AddRMSNorm{W: v},
+		graph.RoPE{Rope: graph.Rope{Factors: v}},
 		graph.QKVStore{BiasQ: v, BiasK: v, BiasV: v, NormQ: v, NormK: v, Rope: graph.Rope{Factors: v}},
 	}
 	return matrices, vectors

@@ -105,10 +105,14 @@ func TestSelectRefusals(t *testing.T) {
 		if have != nil {
 			t.Errorf("%s: selected %q", c.name, text(have))
 		}
+		var is []error // exactly one of the three
 		for _, sentinel := range []error{ErrUnknown, ErrNotBuilt, ErrUnusable} {
-			if errors.Is(err, sentinel) != (sentinel == c.want) {
-				t.Errorf("%s: %v is %v: %v", c.name, err, sentinel, errors.Is(err, sentinel))
+			if errors.Is(err, sentinel) {
+				is = append(is, sentinel)
 			}
+		}
+		if len(is) != 1 || !errors.Is(is[0], c.want) {
+			t.Errorf("%s: %v is %v, want %v alone", c.name, err, is, c.want)
 		}
 		for _, part := range c.parts {
 			if err == nil || !strings.Contains(err.Error(), part) {

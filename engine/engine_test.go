@@ -312,7 +312,7 @@ func (h hostile) Allowed(int32) bool {
 	}
 	return false
 }
-func (h hostile) Apply(l []float32) bool { return h.Allowed(0) }
+func (h hostile) Apply([]float32) bool { return h.Allowed(0) }
 
 // Code of a request that panics or fails ends that request; those beside it in the same step go on undisturbed.
 func TestHostileCallbacks(t *testing.T) {

@@ -75,7 +75,7 @@ func evaluate(t testing.TB, path string, ids []int32, n int, o Options) ([]float
 	c := sample.Neutral()
 	c.Temperature = 0
 	j, err := e.Submit(context.Background(), Request{
-		Prompt: ids, MaxTokens: n, Sampling: c, Logits: func(pos int, l []float32) { logits = append(logits, l...) },
+		Prompt: ids, MaxTokens: n, Sampling: c, Logits: func(_ int, l []float32) { logits = append(logits, l...) },
 	})
 	if err != nil {
 		t.Fatal(err)

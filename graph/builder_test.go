@@ -115,7 +115,8 @@ func TestBuilderParams(t *testing.T) {
 
 func TestBuilderInputs(t *testing.T) {
 	b := NewBuilder(params(5, 2))
-	if b.Input(Positions) != b.Input(Positions) || b.Input(Positions) == b.Input(Cells) {
+	first := b.Input(Positions)
+	if again := b.Input(Positions); again != first || first == b.Input(Cells) {
 		t.Error("an input kind has not one value")
 	}
 	for kind, n := range map[InputKind]int{Tokens: 5, Positions: 5, Cells: 5, OutRows: 2} {

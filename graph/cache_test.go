@@ -59,7 +59,9 @@ func TestCacheEvicts(t *testing.T) {
 // A failed compile changes nothing: nothing is evicted for it, and the next Get tries again.
 func TestCacheFailingCompile(t *testing.T) {
 	c := NewCache[int](1)
-	c.Get(params(1, 0), func(Params) (int, error) { return 10, nil })
+	if _, err := c.Get(params(1, 0), func(Params) (int, error) { return 10, nil }); err != nil {
+		t.Fatal(err)
+	}
 	broken := errors.New("broken")
 	if _, err := c.Get(params(2, 0), func(Params) (int, error) { return 0, broken }); !errors.Is(err, broken) {
 		t.Errorf("error %v", err)

@@ -259,9 +259,13 @@ func TestBytesAreHonest(t *testing.T) {
 func TestKVRefusals(t *testing.T) {
 	r := newRig(t, simd.Best(), backend.Options{Threads: 1}, spec(quant.F16))
 	for _, s := range []backend.KVSpec{
-		{Layers: 0, KVHeads: 2, HeadDim: 16, Cells: 8}, {Layers: 1, KVHeads: 0, HeadDim: 16, Cells: 8}, {Layers: 1, KVHeads: 2, HeadDim: 0, Cells: 8},
-		{Layers: 1, KVHeads: 2, HeadDim: 16, Cells: 0}, {Layers: -1, KVHeads: -2, HeadDim: 16, Cells: 8},
-		{Layers: 1024, KVHeads: 1024, HeadDim: 1024, Cells: 1 << 24}, {Layers: 1, KVHeads: 1, HeadDim: 1, Cells: math.MaxInt},
+		{Layers: 0, KVHeads: 2, HeadDim: 16, Cells: 8},
+		{Layers: 1, KVHeads: 0, HeadDim: 16, Cells: 8},
+		{Layers: 1, KVHeads: 2, HeadDim: 0, Cells: 8},
+		{Layers: 1, KVHeads: 2, HeadDim: 16, Cells: 0},
+		{Layers: -1, KVHeads: -2, HeadDim: 16, Cells: 8},
+		{Layers: 1024, KVHeads: 1024, HeadDim: 1024, Cells: 1 << 24},
+		{Layers: 1, KVHeads: 1, HeadDim: 1, Cells: math.MaxInt},
 		{Layers: 1, KVHeads: 2, HeadDim: 16, Cells: 8, Type: quant.Q4_0},
 		{Layers: 1, KVHeads: 2, HeadDim: 16, Cells: 8, Type: quant.Q8_0}, // blocks of 32 do not fit such heads
 	} {
