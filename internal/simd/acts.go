@@ -15,7 +15,9 @@ import (
 //	ActsQ8   block of 32:  q[w][32] int8, then seven arrays [w] of 32-bit words:
 //	         d, d·Σq (float32) and −8Σq, −16Σq, −128Σq, −32Σq over the first 16, −32Σq over the last 16 (int32)
 //
-// The value of a quantized activation is d·q with d = max|x|/127 and q = x/d rounded to the nearest, ties to even. The
+// The value of a quantized activation is d·q. The codes q are x·127/max|x| or x·126/max|x| rounded to the nearest, ties
+// to even, whichever comes closer to a multiple of x; d is the least-squares fit x·q/q·q. Both together leave about a
+// tenth less squared error than d = max|x|/127 does, for a few instructions a block. The
 // negative sums undo the offsets of the codes that weights have, see pack.go: an integer dot product starts from one
 // of them. A block without a finite maximum has d = NaN and q = 0: what it touches is NaN. A block whose maximum is
 // below minPeak counts as zero.
@@ -162,11 +164,13 @@ func quantizeBlock(q *[BlockLen]byte, x *[BlockLen]float32) (d float32, low, hig
 		}
 		return float32(math.NaN()), 0, 0
 	}
-	inverse := 127 / amax
-	for i := range q {
-		// Adding 1.5·2^23 leaves the nearest integer, ties to even, in the low bits.
-		const magic = 3 << 22
-		code := int32(math.Float32bits(float32(x[i]*inverse)+magic)) - 0x4b400000
+	first, second := fitBlock(x, 127/amax), fitBlock(x, 126/amax)
+	best, top := &first, float32(127)
+	if f, g := float32(sqrt126)*first.yq, float32(sqrt127)*second.yq; float32(f*f)*float32(126*second.qq) <
+		float32(g*g)*float32(127*first.qq) {
+		best, top = &second, 126
+	}
+	for i, code := range best.codes {
 		q[i] = byte(code)
 		if i < BlockLen/2 {
 			low += code
@@ -174,5 +178,35 @@ func quantizeBlock(q *[BlockLen]byte, x *[BlockLen]float32) (d float32, low, hig
 			high += code
 		}
 	}
-	return amax / 127, low, high
+	return float32(best.yq/float32(top*best.qq)) * amax, low, high
+}
+
+// The weights with which two fits are compared: (yq/127)²/qq of the first with (yq/126)²/qq of the second, multiplied
+// out.
+const (
+	sqrt126 = 11.224972160321824
+	sqrt127 = 11.269427669584644
+)
+
+// A blockFit is a block rounded at one scale: y = x·inverse, codes the nearest integers q, ties to even.
+type blockFit struct {
+	codes  [BlockLen]int32
+	yq, qq float32 // Σy·q and Σq·q, added up as the vector sets do
+}
+
+func fitBlock(x *[BlockLen]float32, inverse float32) (f blockFit) {
+	var lane [8]float32
+	var qq int32
+	for i, v := range x {
+		// Adding 1.5·2^23 leaves the nearest integer, ties to even, in the low bits.
+		const magic = 3 << 22
+		y := float32(v * inverse)
+		code := int32(math.Float32bits(y+magic)) - 0x4b400000
+		f.codes[i] = code
+		lane[i%8] += float32(y * float32(code))
+		qq += code * code
+	}
+	f.yq = ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]))
+	f.qq = float32(qq)
+	return f
 }

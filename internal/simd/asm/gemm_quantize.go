@@ -1,6 +1,15 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
+
+// The weights with which two fits are compared, see quantizeBlock.
+const (
+	sqrt126 = 11.224972160321824
+	sqrt127 = 11.269427669584644
+)
 
 func init() {
 	generators = append(generators, generator{base: "gemm_quantize_amd64", tags: "amd64 && !purego", emit: func(f *File) { emitQuantize(f); emitPrefetch(f) }})
@@ -26,20 +35,23 @@ func emitQuantize(f *File) {
 	fn.Op("SHLQ", "$5", "AX")
 	fn.Op("ADDQ", "AX", "DI")
 	fn.Op("IMULQ", Imm(actBytes), "R8")
-	constant := func(word uint32, dst string) {
-		fn.Op("VPBROADCASTD", f.Data32(fmt.Sprintf("word%08x", word), word), dst)
+	broadcast := func(word uint32) string {
+		return f.Data32(fmt.Sprintf("all%08x", word), word, word, word, word, word, word, word, word)
 	}
-	constant(0x7fffffff, "Y15")
-	constant(0x80808080, "Y14")
-	fn.Op("VMOVDQU", f.Data32("unpack", 0, 4, 1, 5, 2, 6, 3, 7), "Y13")
-	fn.Op("VMOVSS", f.Data32("float42fe0000", 0x42fe0000), "X12") // 127
-	fn.Op("VPXOR", "Y11", "Y11", "Y11")
+	float := func(name string, xs ...float32) string {
+		var words []uint32
+		for _, x := range xs {
+			words = append(words, math.Float32bits(x))
+		}
+		return f.Data32(name, words...)
+	}
+	fn.Op("VMOVDQU", f.Data32("unpack", 0, 4, 1, 5, 2, 6, 3, 7), "Y15")
 
 	loop, special, next := fn.NewLabel("loop"), fn.NewLabel("special"), fn.NewLabel("next")
 	fn.Label(loop)
 	for i := range 4 {
 		fn.Op("VMOVUPS", Mem("SI", 32*i), Y(i))
-		fn.Op("VPAND", "Y15", Y(i), Y(4+i))
+		fn.Op("VPAND", broadcast(0x7fffffff), Y(i), Y(4+i))
 	}
 	fn.Op("VPMAXUD", "Y5", "Y4", "Y4")
 	fn.Op("VPMAXUD", "Y7", "Y6", "Y6")
@@ -50,26 +62,66 @@ func emitQuantize(f *File) {
 		fn.Op("VPSHUFD", order, "X4", "X5")
 		fn.Op("VPMAXUD", "X5", "X4", "X4")
 	}
-	// X4 is max|x|. Only magnitudes from 2^-100 up to the greatest number are scaled.
+	// Every lane of X4 is max|x|. Only magnitudes from 2^-100 up to the greatest number are scaled.
 	const least, most = 0x0d800000, 0x7f7fffff
 	fn.Op("VMOVD", "X4", "AX")
 	fn.Op("LEAL", Mem("AX", -least), "BX")
 	fn.Op("CMPL", "BX", fmt.Sprintf("$%#x", most-least))
 	fn.Op("JHI", special)
-	fn.Op("VDIVSS", "X4", "X12", "X5") // 127/max
-	fn.Op("VDIVSS", "X12", "X4", "X4") // d
+	fn.Op("VMOVUPS", float("peaks", 127, 126, 127, 126), "X5")
+	fn.Op("VDIVPS", "X4", "X5", "X5") // 127/max, 126/max
+	fn.Op("VMOVSHDUP", "X5", "X6")
 	fn.Op("VBROADCASTSS", "X5", "Y5")
-	for i := range 4 {
-		fn.Op("VMULPS", "Y5", Y(i), Y(i))
-		fn.Op("VCVTPS2DQ", Y(i), Y(i))
+	fn.Op("VBROADCASTSS", "X6", "Y6")
+	candidate := func(inverse, codes, yq, qq string) {
+		words := []string{codes, qq}
+		for pair := range 2 {
+			for half, code := range []string{"Y13", "Y12"} {
+				fn.Op("VMULPS", inverse, Y(2*pair+half), "Y14")
+				fn.Op("VCVTPS2DQ", "Y14", code)
+				fn.Op("VCVTDQ2PS", code, "Y11")
+				if pair+half == 0 {
+					fn.Op("VMULPS", "Y11", "Y14", yq)
+				} else {
+					fn.Op("VMULPS", "Y11", "Y14", "Y14")
+					fn.Op("VADDPS", "Y14", yq, yq)
+				}
+			}
+			fn.Op("VPACKSSDW", "Y12", "Y13", words[pair])
+		}
+		fn.Op("VPMADDWD", codes, codes, "Y13")
+		fn.Op("VPMADDWD", qq, qq, "Y12")
+		fn.Op("VPACKSSWB", qq, codes, codes)
+		fn.Op("VPADDD", "Y12", "Y13", "Y13")
+		fn.Op("VCVTDQ2PS", "Y13", qq)
 	}
-	fn.Op("VPACKSSDW", "Y1", "Y0", "Y0")
-	fn.Op("VPACKSSDW", "Y3", "Y2", "Y2")
-	fn.Op("VPACKSSWB", "Y2", "Y0", "Y0")
-	fn.Op("VPERMD", "Y0", "Y13", "Y0")
+	candidate("Y5", "Y7", "Y8", "Y9")
+	candidate("Y6", "Y10", "Y5", "Y6")
+	// X2 = Σyq, Σqq of the first candidate, then of the second.
+	fn.Op("VHADDPS", "Y9", "Y8", "Y8")
+	fn.Op("VHADDPS", "Y6", "Y5", "Y5")
+	fn.Op("VHADDPS", "Y5", "Y8", "Y8")
+	fn.Op("VEXTRACTF128", "$1", "Y8", "X9")
+	fn.Op("VADDPS", "X9", "X8", "X2")
+	// X3 = √126·yq, 127·qq, √127·yq, 126·qq; lane 0 of X8 against lane 2 says which is the closer fit.
+	fn.Op("VMULPS", float("fits", sqrt126, 127, sqrt127, 126), "X2", "X3")
+	fn.Op("VPERMILPS", "$0x5f", "X3", "X8")
+	fn.Op("VMULPS", "X3", "X3", "X9")
+	fn.Op("VMULPS", "X9", "X8", "X8")
+	fn.Op("VPERMILPS", "$0xaa", "X8", "X9")
+	fn.Op("VCMPPS", "$1", "X9", "X8", "X8") // the second fits better
+	fn.Op("VBROADCASTSS", "X8", "Y8")
+	fn.Op("VBLENDVPS", "Y8", "Y10", "Y7", "Y0")
+	fn.Op("VPERMILPS", "$0xf5", "X3", "X3")
+	fn.Op("VDIVPS", "X3", "X2", "X3") // yq/(peak·qq) in lanes 0 and 2
+	fn.Op("VMULPS", "X4", "X3", "X3")
+	fn.Op("VPERMILPS", "$0xaa", "X3", "X9")
+	fn.Op("VBLENDVPS", "X8", "X9", "X3", "X4") // d
+	fn.Op("VPERMD", "Y0", "Y15", "Y0")
 	fn.Op("VMOVDQU", "Y0", Mem("DI", 0))
 	// The sums of the halves, each 16 × 128 too large.
-	fn.Op("VPXOR", "Y14", "Y0", "Y0")
+	fn.Op("VPXOR", "X11", "X11", "X11")
+	fn.Op("VPXOR", broadcast(0x80808080), "Y0", "Y0")
 	fn.Op("VPSADBW", "Y11", "Y0", "Y0")
 	fn.Op("VPSHUFD", "$0x4e", "Y0", "Y1")
 	fn.Op("VPADDD", "Y1", "Y0", "Y0")
@@ -114,6 +166,7 @@ func emitQuantize(f *File) {
 	fn.Op("MOVL", "$0x7fc00000", "BX") // NaN
 	fn.Op("CMPL", "AX", fmt.Sprintf("$%#x", least))
 	fn.Op("CMOVLCS", "DX", "BX")
+	fn.Op("VPXOR", "X11", "X11", "X11")
 	fn.Op("VMOVDQU", "Y11", Mem("DI", 0))
 	fn.Op("MOVQ", "R10", "R11")
 	store("MOVL", "BX")
