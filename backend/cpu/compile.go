@@ -30,11 +30,17 @@ func (d *Device) Compile(g *graph.Graph, plan *graph.Plan, kv backend.KV) (backe
 	}
 	for b, bytes := range plan.Pool {
 		if b == 0 && len(d.pool) < bytes/4 {
-			d.pool = aligned[float32](bytes / 4)
+			mem, err := d.allocate(bytes)
+			if err != nil {
+				return nil, err
+			}
+			d.pool = floats(mem)
 		}
 	}
 	c := &compiler{d: d, g: g, plan: plan, p: &Program{device: d, params: g.Params, kv: mem}}
-	c.reserve()
+	if err := c.reserve(); err != nil {
+		return nil, err
+	}
 	for i := range g.Nodes {
 		if g.Nodes[i].Dead {
 			continue

@@ -2,19 +2,12 @@ package cpu
 
 import (
 	"fmt"
-	"unsafe"
+	"math"
 
 	"github.com/minfer-go/minfer/backend"
 	"github.com/minfer-go/minfer/graph"
 	"github.com/minfer-go/minfer/internal/simd"
 	"github.com/minfer-go/minfer/internal/team"
-)
-
-// matTasksPerWorker is how many tasks a product aims to give each worker, and minPanels the fewest panels in one.
-const (
-	matTasksPerWorker = 8
-	minPanels         = 4
-	maxPanels         = 64
 )
 
 // A product is one weight of a matStep and where its rows go.
@@ -60,9 +53,33 @@ func (s *matStep) multiply(w *simd.Weight, dst []float32, pitch, from, to int) {
 	s.mat.MatMul(dst, pitch, w, s.acts, from, to)
 }
 
-// chunkOf is how many panels a task takes when there are panels in all.
-func (c *compiler) chunkOf(panels int) int {
-	return min(max(panels/(matTasksPerWorker*c.d.team.Size()), minPanels), maxPanels)
+// The sizes of tasks. Products of many tokens expand expandPanels panels together, so that fewer would waste some of it;
+// those of few tokens stream panels, and each stream should be long enough to be worth starting. No task takes more than
+// maxPanels, so that a worker that is held up does not hold up the others for long.
+const (
+	expandPanels = 8
+	streamTokens = 64
+	streamBytes  = 128 << 10
+	maxPanels    = 64
+)
+
+// chunkOf is how many panels of the given size a task takes when there are panels in all: what lets the workers end
+// together, the smallest such number for the sake of busy machines.
+func (c *compiler) chunkOf(panels, panelBytes, tokens int) int {
+	least := expandPanels
+	if tokens <= streamTokens {
+		least = max(1, streamBytes/panelBytes)
+	}
+	workers := c.d.team.Size()
+	most := min((panels+workers-1)/workers, maxPanels)
+	best, cost := most, math.MaxInt
+	for chunk := min(least, most); chunk <= most; chunk++ {
+		tasks := (panels + chunk - 1) / chunk
+		if turns := (tasks + workers - 1) / workers * chunk; turns < cost {
+			best, cost = chunk, turns
+		}
+	}
+	return best
 }
 
 // matrices lists the weights that an op multiplies its input with.
@@ -90,7 +107,7 @@ func (d *Device) needs(g *graph.Graph) (need [actsKinds]int, total int) {
 		}
 	}
 	for k := range need {
-		need[k] = (need[k] + alignment - 1) / alignment * alignment
+		need[k] = align(need[k])
 		total += need[k]
 	}
 	return need, total
@@ -116,16 +133,21 @@ func (d *Device) ScratchBytes(g *graph.Graph, kv backend.KVSpec) int {
 }
 
 // reserve gives each kind of activations its memory.
-func (c *compiler) reserve() {
+func (c *compiler) reserve() error {
 	need, total := c.d.needs(c.g)
 	if len(c.d.scratch) < total {
-		c.d.scratch = aligned[byte](total)
+		mem, err := c.d.allocate(total)
+		if err != nil {
+			return err
+		}
+		c.d.scratch = mem
 	}
 	at := 0
 	for k := range need {
 		c.acts[k] = actsSlot{value: graph.Value{Node: -1}, mem: c.d.scratch[at : at+need[k]]}
 		at += need[k]
 	}
+	return nil
 }
 
 // The kinds of memory that hold a product's input: simd's two, and plain rows for the reference path.
@@ -189,7 +211,7 @@ func (c *compiler) input(v graph.Value, x view, kind int) *actsSlot {
 func (c *compiler) matmul(v graph.Value, x view, ws []graph.Weight, out []view) error {
 	for kind := range actsKinds {
 		s := &matStep{mat: &c.d.kernels.Mat}
-		panels := 0
+		panels, bytes := 0, 0
 		for i, w := range ws {
 			if c.d.kind(w) != kind {
 				continue
@@ -200,13 +222,14 @@ func (c *compiler) matmul(v graph.Value, x view, ws []graph.Weight, out []view) 
 			}
 			s.products = append(s.products, product{w: m, dst: out[i], panels: simd.Panels(w.Out)})
 			panels += simd.Panels(w.Out)
+			bytes += len(m.Panels)
 		}
 		if panels == 0 {
 			continue
 		}
 		s.from(c.input(v, x, kind), x.n)
 		c.flush()
-		s.chunk = c.chunkOf(panels)
+		s.chunk = c.chunkOf(panels, bytes/panels, x.n)
 		for i := range s.products {
 			p := &s.products[i]
 			p.tasks = (p.panels + s.chunk - 1) / s.chunk
@@ -268,7 +291,7 @@ func (c *compiler) gateUp(v graph.Value, x view, op graph.GateUp, out view) erro
 	s.from(c.input(v, x, c.d.kind(op.Gate)), x.n)
 	c.flush()
 	perPanel := 4 * simd.PanelRows * x.n
-	s.chunk = min(c.chunkOf(2*s.panels), max(1, gateScratch/perPanel))
+	s.chunk = min(c.chunkOf(s.panels, 2*len(gate.Panels)/s.panels, x.n), max(1, gateScratch/perPanel))
 	s.tasks = (s.panels + s.chunk - 1) / s.chunk
 	size := simd.PanelBytes(up.Type, up.Cols)
 	for from := 0; from < s.panels; from += s.chunk {
@@ -282,9 +305,4 @@ func (c *compiler) gateUp(v graph.Value, x view, op graph.GateUp, out view) erro
 	}
 	c.emit(s, c.op)
 	return nil
-}
-
-// floats is the memory of b, which starts at a multiple of 4, as float32.
-func floats(b []byte) []float32 {
-	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 }

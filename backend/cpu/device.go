@@ -3,7 +3,6 @@ package cpu
 import (
 	"context"
 	"fmt"
-	"unsafe"
 
 	"github.com/minfer-go/minfer/backend"
 	"github.com/minfer-go/minfer/graph"
@@ -23,6 +22,7 @@ type Device struct {
 	pool     []float32 // activations of all programs, one at a time; grows to the largest plan
 	scratch  []byte    // inputs of products, in the form that kernels read, of the largest program
 	attn     attnMemory
+	frees    []func() error
 	timing   *timing // nil unless MINFER_OP_TIMING is set
 }
 
@@ -31,10 +31,10 @@ func (d *Device) Info() string {
 	return fmt.Sprintf("cpu (%s, %d threads)", d.kernels.ISA, d.team.Size())
 }
 
-// Close stops the workers. Programs of the device must not run afterwards.
+// Close stops the workers and frees the memory. Programs, cells and logits of the device must not be used afterwards.
 func (d *Device) Close() error {
 	d.team.Close()
-	return nil
+	return d.release()
 }
 
 // packChunk is the number of panels that one task packs.
@@ -59,6 +59,20 @@ func isVector(w graph.Weight) bool { return w.Out == 1 && vectorType(w.Type) }
 
 // Load packs matrices and expands vectors to f32. A cancelled context stops between tensors.
 func (d *Device) Load(ctx context.Context, weights []graph.Weight, src backend.WeightSource) error {
+	total := 0
+	for _, w := range weights {
+		if !isVector(w) {
+			bytes, err := packedBytes(w)
+			if err != nil {
+				return err
+			}
+			total += align(bytes)
+		}
+	}
+	mem, err := d.allocate(total) // all in one, so that small matrices share huge pages
+	if err != nil {
+		return err
+	}
 	for _, w := range weights {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -73,24 +87,37 @@ func (d *Device) Load(ctx context.Context, weights []graph.Weight, src backend.W
 				return fmt.Errorf("%w: vector %s: %w", backend.ErrUnsupported, w.Name, err)
 			}
 			d.vectors[w.Name] = v
-		} else if err := d.pack(w, data); err != nil {
-			return err
+		} else {
+			bytes, err := packedBytes(w)
+			if err != nil {
+				return err
+			}
+			if err := d.pack(w, data, mem[:bytes:bytes]); err != nil {
+				return err
+			}
+			mem = mem[align(bytes):]
 		}
 		src.Done(w)
 	}
 	return nil
 }
 
-func (d *Device) pack(w graph.Weight, data []byte) error {
+// packedBytes is the size of a packed matrix.
+func packedBytes(w graph.Weight) (int, error) {
 	bytes, err := simd.PackedBytes(w.Type, w.Out, w.In)
 	if err != nil {
-		return fmt.Errorf("%w: weight %s: %w", backend.ErrUnsupported, w.Name, err)
+		return 0, fmt.Errorf("%w: weight %s: %w", backend.ErrUnsupported, w.Name, err)
 	}
+	return bytes, nil
+}
+
+// pack packs a matrix into mem, which has its packedBytes.
+func (d *Device) pack(w graph.Weight, data, mem []byte) error {
 	row, err := w.Type.RowBytes(w.In)
 	if err != nil || len(data) != row*w.Out {
 		return fmt.Errorf("%w: weight %s: %d bytes for [%d, %d] of %s", backend.ErrUnsupported, w.Name, len(data), w.In, w.Out, w.Type)
 	}
-	m := &simd.Weight{Type: w.Type, Rows: w.Out, Cols: w.In, Panels: aligned[byte](bytes)}
+	m := &simd.Weight{Type: w.Type, Rows: w.Out, Cols: w.In, Panels: mem}
 	if err := d.team.Run([]team.Step{&packStep{m, data, simd.Panels(w.Out)}}); err != nil {
 		return fmt.Errorf("%w: packing %s: %w", backend.ErrRun, w.Name, err)
 	}
@@ -105,8 +132,8 @@ func (d *Device) WeightBytes(weights []graph.Weight) (int, error) {
 		bytes := 4 * w.In
 		if !isVector(w) {
 			var err error
-			if bytes, err = simd.PackedBytes(w.Type, w.Out, w.In); err != nil {
-				return 0, fmt.Errorf("%w: weight %s: %w", backend.ErrUnsupported, w.Name, err)
+			if bytes, err = packedBytes(w); err != nil {
+				return 0, err
 			}
 		}
 		total += bytes
@@ -123,7 +150,16 @@ func (d *Device) matrix(w graph.Weight) (*simd.Weight, error) {
 		if err := quant.Encode(quant.F32, b, v); err != nil {
 			return nil, err
 		}
-		if err := d.pack(graph.Weight{Name: w.Name, Type: quant.F32, In: w.In, Out: 1}, b); err != nil {
+		row := graph.Weight{Name: w.Name, Type: quant.F32, In: w.In, Out: 1}
+		bytes, err := packedBytes(row)
+		if err != nil {
+			return nil, err
+		}
+		mem, err := d.allocate(bytes)
+		if err != nil {
+			return nil, err
+		}
+		if err := d.pack(row, b, mem); err != nil {
 			return nil, err
 		}
 		return d.matrices[w.Name], nil
@@ -140,19 +176,4 @@ func (d *Device) vector(w graph.Weight) ([]float32, error) {
 		return v, nil
 	}
 	return nil, fmt.Errorf("%w: vector %s is not loaded", backend.ErrUnsupported, w.Name)
-}
-
-// alignment of pools and packed weights in bytes.
-const alignment = 64
-
-// aligned allocates n zero elements that start at a multiple of alignment.
-func aligned[T byte | float32](n int) []T {
-	var zero T
-	size := int(unsafe.Sizeof(zero))
-	buf := make([]T, n+alignment/size)
-	skip := 0
-	if rest := int(uintptr(unsafe.Pointer(unsafe.SliceData(buf))) % alignment); rest != 0 {
-		skip = (alignment - rest) / size
-	}
-	return buf[skip : skip+n : skip+n]
 }

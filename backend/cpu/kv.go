@@ -64,9 +64,18 @@ func (d *Device) NewKV(s backend.KVSpec) (backend.KV, error) {
 	}
 	t, _ := cellType(s.Type)
 	m := &kvMemory{device: d, spec: s, bytes: s.Layers * (k + v)}
+	mem, err := d.allocate(s.Layers * (align(k) + align(v)))
+	if err != nil {
+		return nil, err
+	}
+	take := func(n int) []byte {
+		part := mem[:n:n]
+		mem = mem[align(n):]
+		return part
+	}
 	for range s.Layers {
 		m.layers = append(m.layers, simd.KVLayer{
-			Type: t, KVHeads: s.KVHeads, HeadDim: s.HeadDim, Cells: simd.KVCells(s.Cells), K: aligned[byte](k), V: aligned[byte](v),
+			Type: t, KVHeads: s.KVHeads, HeadDim: s.HeadDim, Cells: simd.KVCells(s.Cells), K: take(k), V: take(v),
 		})
 	}
 	return m, nil
