@@ -204,8 +204,11 @@ func (e *Engine) planned(s *sequence) bool {
 }
 
 // reclaim frees cells that nobody runs on until n are free: those kept of ended sequences first, then those of idle
-// sessions.
+// sessions. A save that holds on to cells ends.
 func (e *Engine) reclaim(n int) {
+	if e.arena.Free() < n {
+		e.abort(e.saving)
+	}
 	e.prefixes.release(e.arena, n)
 	e.evict(n)
 }

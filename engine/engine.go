@@ -88,6 +88,7 @@ type Engine struct {
 
 	prefixes prefixes   // owned by the loop
 	sessions []*Session // owned by the loop
+	saving   *saving    // owned by the loop: a save of prefixes in progress
 	calls    []func()   // work for the loop between steps
 }
 

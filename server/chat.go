@@ -13,21 +13,49 @@ import (
 
 // A conversation is a request for replies to messages, of any API.
 type conversation struct {
-	model      string
-	messages   []chat.Message
-	documents  []json.RawMessage
-	variables  chat.Object // of the template
-	tools      tools
-	sampling   sampling
-	constraint constraint
-	stop       stops
-	maxTokens  *int
-	window     int
-	n          int
-	logprobs   *int
-	user       string
-	continues  bool // the last message is the beginning of the reply
+	model       string
+	messages    []chat.Message
+	documents   []json.RawMessage
+	variables   chat.Object // of the template
+	tools       tools
+	sampling    sampling
+	constraint  constraint
+	stop        stops
+	maxTokens   *int
+	window      int
+	n           int
+	logprobs    *int
+	user        string
+	thinkBudget *int // most tokens of reasoning
 }
+
+// taskMaker makes a task of a conversation.
+type taskMaker func(ctx context.Context, c *conversation) (*task, error)
+
+// rawTask makes tasks of a prompt that is sent as it is; the conversation gives the rest.
+func (s *Server) rawTask(prompt string) taskMaker {
+	return func(ctx context.Context, c *conversation) (*task, error) {
+		recordOf(ctx).user = clip(c.user)
+		if err := s.wants(c.model); err != nil {
+			return nil, err
+		}
+		t, err := s.limits(c)
+		if err != nil {
+			return nil, err
+		}
+		if t.mask, err = s.mask(c.constraint, false); err != nil {
+			return nil, err
+		}
+		if t.mask != nil && t.ignoreEnd {
+			return nil, errIgnoreEnd
+		}
+		t.prompt = s.model.Format.Raw(prompt).Tokens
+		return t, nil
+	}
+}
+
+// errIgnoreEnd refuses a reply that may not end where its constraint does.
+var errIgnoreEnd = badField("ignore_eos", "excludes a constraint, which decides where the reply may end")
 
 // task renders a conversation and checks what depends on the model.
 func (s *Server) task(ctx context.Context, c *conversation) (*task, error) {
@@ -46,22 +74,53 @@ func (s *Server) task(ctx context.Context, c *conversation) (*task, error) {
 	if err != nil {
 		return nil, err
 	}
-	request := chat.Request{Messages: c.messages, Documents: c.documents, Variables: c.variables, Tools: plan.definitions}
+	messages, beginning, err := c.continued()
+	if err != nil {
+		return nil, err
+	}
+	request := chat.Request{Messages: messages, Documents: c.documents, Variables: c.variables, Tools: plan.definitions}
 	prompt, err := s.model.Format.Prompt(ctx, request)
 	if err != nil {
 		return nil, err
 	}
 	t.prompt, t.thinking, t.reasoning = prompt.Tokens, prompt.Thinking, true
+	if beginning != "" {
+		if t.thinking {
+			t.prompt, t.thinking = s.model.Tokens.Append(t.prompt, "\n"+thinkClose+"\n\n", true), false
+		}
+		t.prompt = s.model.Tokens.Append(t.prompt, beginning, false)
+	}
 	if t.mask, err = s.mask(c.constraint, t.thinking); err != nil {
 		return nil, err
 	}
 	if err := s.callsOf(t, plan); err != nil {
 		return nil, err
 	}
-	if t.mask != nil && t.ignoreEnd {
-		return nil, badField("ignore_eos", "excludes a constraint, which decides where the reply may end")
+	if c.thinkBudget != nil && t.reasoning {
+		inner, tokens, thinking := t.mask, *c.thinkBudget, t.thinking
+		t.mask = func() sample.Mask {
+			var m sample.Mask
+			if inner != nil {
+				m = inner()
+			}
+			return newBudgetMask(s.model.Tokens, m, tokens, thinking)
+		}
+	} else if t.mask != nil && t.ignoreEnd {
+		return nil, errIgnoreEnd
 	}
 	return t, nil
+}
+
+// continued takes the beginning of the reply off the conversation, if its last message is one.
+func (c *conversation) continued() (messages []chat.Message, beginning string, err error) {
+	last := len(c.messages) - 1
+	if last < 0 || c.messages[last].Role != "assistant" || len(c.messages[last].ToolCalls) > 0 {
+		return c.messages, "", nil
+	}
+	if c.constraint.key != "" || c.tools.choice == choiceRequired {
+		return nil, "", badField("messages", "the last message begins the reply, which excludes a constraint on it")
+	}
+	return c.messages[:last], c.messages[last].Content.String(), nil
 }
 
 // limits checks the numbers of a request.
@@ -202,7 +261,7 @@ func (s *Server) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 	head := chatHead{ID: "chatcmpl-" + newID(), Created: now(), Model: s.model.Name, ServiceTier: "default", Fingerprint: s.fingerprint()}
 	if q.stream {
 		head.Object = "chat.completion.chunk"
-		return s.stream(r.Context(), t, &chatStream{lines: newLines(w), head: head, scores: s.scores, usage: q.includeUsage})
+		return s.stream(r.Context(), &chatStream{lines: newLines(w), head: head, scores: s.scores, usage: q.includeUsage}, t)
 	}
 	all, run, err := s.collect(r.Context(), t)
 	if err != nil {

@@ -178,7 +178,7 @@ type chatStream struct {
 	opened map[int]bool
 }
 
-func (c *chatStream) begin() error {
+func (c *chatStream) begin(*run) error {
 	c.opened = map[int]bool{}
 	return c.start("text/event-stream; charset=utf-8")
 }

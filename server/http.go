@@ -39,16 +39,16 @@ func decode[T any](s *Server, w http.ResponseWriter, r *http.Request, table fiel
 
 // An encoder writes a run in an API's streaming form.
 type encoder interface {
-	begin() error            // when it is known that the run works
+	begin(r *run) error      // when it is known that the run works
 	event(e event) error     // in the order of the run
 	end(r *run) error        // all replies have ended well
 	fail(e *apiError) error  // in place of end
 	idle(position int) error // nothing has happened for a while; the request may still wait behind others
 }
 
-// stream runs a task and writes its events as they come. An error that is returned has not been answered yet.
-func (s *Server) stream(ctx context.Context, t *task, enc encoder) error {
-	r, err := s.start(ctx, t)
+// stream runs tasks and writes their events as they come. An error that is returned has not been answered yet.
+func (s *Server) stream(ctx context.Context, enc encoder, tasks ...*task) error {
+	r, err := s.start(ctx, tasks)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (s *Server) stream(ctx context.Context, t *task, enc encoder) error {
 			return nil
 		}
 		begun = true
-		return enc.begin()
+		return enc.begin(r)
 	}
 	ticker := time.NewTicker(keepAlive)
 	defer ticker.Stop()
@@ -107,18 +107,33 @@ type whole struct {
 	ending             ending
 }
 
-// collect runs a task to its end.
-func (s *Server) collect(ctx context.Context, t *task) ([]whole, *run, error) {
-	r, err := s.start(ctx, t)
+// each runs tasks to their end and calls f with each event. An event of a failure ends it with that failure.
+func (s *Server) each(ctx context.Context, tasks []*task, f func(event)) (*run, error) {
+	r, err := s.start(ctx, tasks)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer func() {
 		r.close()
 		recordOf(ctx).finish(s, r)
 	}()
-	all := make([]whole, t.n)
 	for e := range r.events {
+		if e.kind == endEvent && e.ending.err != nil {
+			return nil, e.ending.err
+		}
+		f(e)
+	}
+	return r, context.Cause(ctx)
+}
+
+// collect runs tasks to their end and adds up the replies.
+func (s *Server) collect(ctx context.Context, tasks ...*task) ([]whole, *run, error) {
+	n := 0
+	for _, t := range tasks {
+		n += max(t.n, 1)
+	}
+	all := make([]whole, n)
+	r, err := s.each(ctx, tasks, func(e event) {
 		w := &all[e.choice]
 		w.tokens = append(w.tokens, e.tokens...)
 		switch e.kind {
@@ -129,12 +144,10 @@ func (s *Server) collect(ctx context.Context, t *task) ([]whole, *run, error) {
 		case callEvent:
 			w.calls = append(w.calls, e)
 		case endEvent:
-			if w.ending = e.ending; e.ending.err != nil {
-				return nil, nil, e.ending.err
-			}
+			w.ending = e.ending
 		}
-	}
-	return all, r, context.Cause(ctx)
+	})
+	return all, r, err
 }
 
 // A lines writes a stream of JSON values, each sent at once: server-sent events or lines.

@@ -34,6 +34,17 @@ func (q *record) finish(s *Server, r *run) {
 	q.usage, q.ran = r.usage(), true
 	q.reason = string(r.endings[0].reason)
 	s.metrics.ended(&q.usage, r)
+	if s.slots != nil {
+		s.slots.touch()
+	}
+}
+
+// embedded takes what embeddings took.
+func (q *record) embedded(s *Server, u usage) {
+	q.usage, q.ran, q.reason = u, true, "embedded"
+	s.metrics.prompt.Add(int64(u.prompt))
+	s.metrics.promptLength.observe(float64(u.prompt))
+	s.metrics.queue.observe(u.queued.Seconds())
 }
 
 func (q *record) fail(e *apiError) { q.err = e }

@@ -24,7 +24,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	if s.slots != nil {
-		s.slots.load(ctx)
+		s.slots.open(ctx)
 		defer s.slots.close()
 	}
 	failed := make(chan error, 1)

@@ -130,11 +130,28 @@ func (s *Server) routes() http.Handler {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, f) })
 	}
 	work("/v1/chat/completions", s.chatCompletions)
+	work("/v1/completions", s.completions)
+	work("/v1/embeddings", s.embeddings)
+	work("/v1/responses", s.responses)
 	plain("GET /v1/models", s.listModels)
 	plain("GET /v1/models/{model...}", s.getModel)
+
+	work("/v1/messages", s.messages)
+	plain("POST /v1/messages/count_tokens", s.countTokens)
+
+	work("/api/chat", s.ollamaChat)
+	work("/api/generate", s.ollamaGenerate)
+	plain("GET /api/tags", s.ollamaTags)
+	plain("POST /api/show", s.ollamaShow)
+	plain("GET /api/version", s.ollamaVersions)
+
 	plain("GET /health", s.health)
 	plain("GET /metrics", s.scrape)
-	s.moreRoutes(work, plain)
+	plain("POST /tokenize", s.tokenize)
+	plain("POST /detokenize", s.detokenize)
+	plain("POST /apply-template", s.applyTemplate)
+	plain("GET /{$}", servePage)
+	plain("GET /page/{file}", servePage)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		e := &apiError{status: http.StatusNotFound, kind: "invalid_request_error", code: "unknown_url", message: fmt.Sprintf("no endpoint %s %s", r.Method, r.URL.Path)}
 		for _, method := range []string{http.MethodGet, http.MethodPost} {

@@ -29,9 +29,9 @@ type task struct {
 	calls     *callPlan // nil: calls are content
 }
 
-// A run is a task at work. One goroutine reads its events, to the end or until it calls close.
+// A run is tasks at work. Each of their replies is one of its choices. One goroutine reads its events, to the end or until it calls close.
 type run struct {
-	task    *task
+	tasks   []*task         // of each choice
 	ctx     context.Context // of the request and the run
 	cancel  context.CancelFunc
 	jobs    []*engine.Job
@@ -71,30 +71,25 @@ type ending struct {
 	first    time.Duration
 }
 
-// start submits a task. The run ends when ctx is cancelled or close is called.
-func (s *Server) start(ctx context.Context, t *task) (*run, error) {
-	t.n = max(t.n, 1)
-	if limit := t.window; limit > 0 {
-		if len(t.prompt) >= limit {
-			return nil, fmt.Errorf("%w: %d prompt tokens, the request allows %d", engine.ErrContextLength, len(t.prompt), limit)
-		}
-		if left := limit - len(t.prompt); t.maxTokens < 0 || t.maxTokens > left {
-			t.maxTokens = left
-		}
-	}
+// start submits tasks. The run ends when ctx is cancelled or close is called.
+func (s *Server) start(ctx context.Context, tasks []*task) (*run, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	r := &run{task: t, ctx: ctx, cancel: cancel, events: make(chan event), began: time.Now(), endings: make([]ending, t.n)}
+	r := &run{ctx: ctx, cancel: cancel, events: make(chan event), began: time.Now()}
 	var stops []context.CancelFunc
-	for i := range t.n {
-		ctx, stop := context.WithCancel(ctx)
-		job, err := s.submit(ctx, t, i)
-		if err != nil {
-			stop()
-			cancel() // those before it end unread
-			return nil, err
+	for _, t := range tasks {
+		t.n = max(t.n, 1)
+		for i := range t.n {
+			ctx, stop := context.WithCancel(ctx)
+			job, err := s.submit(ctx, t, i)
+			if err != nil {
+				stop()
+				cancel() // those before it end unread
+				return nil, err
+			}
+			r.tasks, r.jobs, stops = append(r.tasks, t), append(r.jobs, job), append(stops, stop)
 		}
-		r.jobs, stops = append(r.jobs, job), append(stops, stop)
 	}
+	r.endings = make([]ending, len(r.jobs))
 	var all sync.WaitGroup
 	for i := range r.jobs {
 		all.Go(func() { s.follow(r, i, stops[i]) })
@@ -110,6 +105,14 @@ func (s *Server) start(ctx context.Context, t *task) (*run, error) {
 // submit hands one reply of a task to the engine.
 func (s *Server) submit(ctx context.Context, t *task, i int) (*engine.Job, error) {
 	r := engine.Request{Prompt: t.prompt, MaxTokens: t.maxTokens, Sampling: t.sampling, Logprobs: t.logprobs}
+	if limit := t.window; limit > 0 {
+		if len(t.prompt) >= limit {
+			return nil, fmt.Errorf("%w: %d prompt tokens, the request allows %d", engine.ErrContextLength, len(t.prompt), limit)
+		}
+		if left := limit - len(t.prompt); r.MaxTokens < 0 || r.MaxTokens > left {
+			r.MaxTokens = left
+		}
+	}
 	r.Sampling.Seed += uint64(i)
 	if t.mask != nil {
 		r.Mask = t.mask()
@@ -122,7 +125,7 @@ func (s *Server) submit(ctx context.Context, t *task, i int) (*engine.Job, error
 
 // follow turns the tokens of a run's i-th job into events.
 func (s *Server) follow(r *run, i int, stop context.CancelFunc) {
-	job, reply := r.jobs[i], s.newReply(r.task)
+	job, reply := r.jobs[i], s.newReply(r.tasks[i])
 	wanted := true
 	send := func(events []event) {
 		for _, e := range events {
@@ -193,12 +196,13 @@ type usage struct {
 
 func (u *usage) total() int { return u.prompt + u.generated }
 
-// usage adds up a run that has ended. The prompt counts once; it is cached as far as its first reply found it.
+// usage adds up a run that has ended. A prompt counts once; it is cached as far as its first reply found it.
 func (r *run) usage() usage {
-	u := usage{prompt: len(r.task.prompt)}
+	var u usage
 	for i, end := range r.endings {
-		if i == 0 {
-			u.cached = end.stats.Cached
+		if i == 0 || r.tasks[i] != r.tasks[i-1] {
+			u.prompt += len(r.tasks[i].prompt)
+			u.cached += end.stats.Cached
 		}
 		u.generated += end.stats.Generated
 		u.reasoning += end.think
