@@ -56,6 +56,9 @@ func (c *Format) Calls() CallSyntax {
 	return HermesCalls
 }
 
+// TakesTools reports whether the template reads the tools of a request.
+func (c *Format) TakesTools() bool { return strings.Contains(c.source(true).text, "tools") }
+
 // CallMark returns the text of a control token that is part of the model's syntax of calls, which a decoder of tokens
 // leaves out and a CallParser needs.
 func (c *Format) CallMark(s CallSyntax, id int32) (string, bool) {
@@ -205,13 +208,16 @@ func (p *CallParser) step(out *[]CallPart, last bool) bool {
 		return p.outside(out, last)
 	case afterCall:
 		body := strings.TrimLeft(p.held, space)
-		if p.syntax == HermesCalls && strings.HasPrefix(hermesClose, body) && len(body) < len(hermesClose) && !last {
-			return false
-		}
 		if p.syntax == LlamaCalls {
 			body = strings.TrimLeft(body, ";"+space)
 		}
-		p.held = strings.TrimPrefix(body, hermesClose)
+		p.held = body
+		if body == "" || p.syntax == HermesCalls && !last && body != hermesClose && strings.HasPrefix(hermesClose, body) {
+			return false
+		}
+		if p.syntax == HermesCalls {
+			p.held = strings.TrimPrefix(body, hermesClose)
+		}
 		p.state, p.texted = outsideCall, false
 		return p.held != ""
 	}
