@@ -28,8 +28,13 @@ func newEditor(out *console, multiline bool) input {
 	e := &editor{shell: readline.NewShell(), out: out, multiline: multiline, restore: terminalState(os.Stdin)}
 	e.shell.Prompt.Primary(func() string { return "> " })
 	e.shell.Prompt.Secondary(func() string { return "… " })
-	if err := e.shell.Config.Set("enable-bracketed-paste", true); err != nil {
-		out.note("pasting several lines is off: %v", err)
+	for option, on := range map[string]bool{
+		"enable-bracketed-paste": true,
+		"cursor-position-probe":  false, // keys that come together with the terminal's answer would be lost
+	} {
+		if err := e.shell.Config.Set(option, on); err != nil {
+			out.note("the line editor has no %s: %v", option, err)
+		}
 	}
 	e.shell.AcceptMultiline = e.complete
 	e.shell.History.Delete()

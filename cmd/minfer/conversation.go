@@ -76,6 +76,9 @@ func (f *conversationFlags) run(cmd *cobra.Command, m *minfer.Model, out *consol
 	}
 	t.in = openInput(cmd.InOrStdin(), out, f.multiline)
 	defer t.in.close()
+	sig.mu.Lock()
+	sig.typed = t.in.interactive()
+	sig.mu.Unlock()
 	if t.in.interactive() && first == "" {
 		out.note("/help lists the commands; Ctrl-C stops a reply, Ctrl-D ends the conversation.\n")
 	}
@@ -207,6 +210,7 @@ type signals struct {
 
 	mu     sync.Mutex
 	cancel context.CancelFunc // of the reply under way
+	typed  bool               // the line editor hears of Ctrl-C: an interrupt between replies came late and means nothing
 }
 
 func watchSignals(parent context.Context) *signals {
@@ -223,13 +227,14 @@ func watchSignals(parent context.Context) *signals {
 				return
 			case got := <-c:
 				s.mu.Lock()
-				cancel := s.cancel
+				cancel, typed := s.cancel, s.typed
 				s.mu.Unlock()
-				if got == os.Interrupt && cancel != nil {
+				switch {
+				case got == os.Interrupt && cancel != nil:
 					cancel()
-					continue
+				case got != os.Interrupt || !typed:
+					quit()
 				}
-				quit()
 			}
 		}
 	}()

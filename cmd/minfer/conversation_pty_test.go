@@ -1,0 +1,230 @@
+//go:build linux || darwin
+
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+)
+
+// patience is how long a program may take to do what is expected.
+const patience = 20 * time.Second
+
+// A terminal is a program behind a pseudo-terminal, and what it wrote.
+type terminal struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	file *os.File
+	done chan struct{}
+
+	mu   sync.Mutex
+	text bytes.Buffer
+	read int // what expect has seen
+}
+
+// startTerminal runs minfer in a terminal of 80 columns.
+func startTerminal(t *testing.T, home string, args ...string) *terminal {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &terminal{t: t, cmd: exec.Command(exe, args...), done: make(chan struct{})}
+	x.cmd.Args[0] = "minfer" // TestMain runs the program under this name
+	x.cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+filepath.Join(home, "cache"), "TERM=xterm", "INPUTRC="+os.DevNull, "NO_COLOR=",
+		"MINFER_NO_AVX512=1", "MINFER_NO_AVX2=1", "MINFER_NO_NEON=1") // slow enough for a reply to be stopped
+	if x.file, err = pty.StartWithSize(x.cmd, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
+		t.Skipf("no pseudo-terminal: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = x.cmd.Process.Kill() // it has ended already unless the test failed
+		_ = x.file.Close()
+		<-x.done
+	})
+	go x.receive()
+	return x
+}
+
+// receive collects output.
+func (x *terminal) receive() {
+	defer close(x.done)
+	b := make([]byte, 4096)
+	for {
+		n, err := x.file.Read(b)
+		x.mu.Lock()
+		x.text.Write(b[:n])
+		x.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (x *terminal) send(text string) {
+	x.t.Helper()
+	if _, err := io.WriteString(x.file, text); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// expect waits until the program has written a text after what was expected before, and returns all up to its end.
+func (x *terminal) expect(text string) string {
+	x.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		x.mu.Lock()
+		rest := x.text.String()[x.read:]
+		at := strings.Index(rest, text)
+		if at >= 0 {
+			x.read += at + len(text)
+		}
+		x.mu.Unlock()
+		if at >= 0 {
+			return rest[:at+len(text)]
+		}
+		if time.Now().After(deadline) {
+			x.t.Fatalf("no %q in %q", text, rest)
+		}
+	}
+}
+
+// prompt waits until the line editor reads keys: it shows the cursor when it has drawn the prompt.
+func (x *terminal) prompt() {
+	x.t.Helper()
+	x.expect("> ")
+	x.expect("\x1b[?25h")
+}
+
+// exits waits for the end of the program.
+func (x *terminal) exits(code int) {
+	x.t.Helper()
+	select {
+	case <-x.done:
+	case <-time.After(patience):
+		_ = x.cmd.Process.Signal(syscall.SIGQUIT) // it writes where it hangs
+		select {
+		case <-x.done:
+		case <-time.After(time.Second):
+		}
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.t.Fatalf("it does not end: %q", x.text.String())
+	}
+	if err := x.cmd.Wait(); x.cmd.ProcessState.ExitCode() != code {
+		x.t.Errorf("%v, want exit code %d; it wrote %q", err, code, x.text.String())
+	}
+}
+
+const (
+	ctrlC     = "\x03"
+	ctrlD     = "\x04"
+	upArrow   = "\x1b[A"
+	pasteFrom = "\x1b[200~"
+	pasteTo   = "\x1b[201~"
+)
+
+func TestConversationInTerminal(t *testing.T) {
+	home := t.TempDir()
+	x := startTerminal(t, home, "--cnv", "tiny", "--greedy", "-n", "800", "--ignore-eos")
+	x.prompt()
+	x.send("Tell me a story.\r")
+	x.expect("Once upon")
+	x.send(ctrlC)
+	x.expect("[stopped]")
+	x.expect("prefill_tokens")
+	x.prompt()
+	x.send(ctrlC)
+	x.expect("Ctrl-D")
+	x.prompt()
+	x.send("/stats\r")
+	x.expect("messages   2,")
+	x.prompt()
+	x.send(upArrow + upArrow + "\r") // the story once more, from the history
+	x.expect("\x1b[?2004l") // the line is taken
+	x.expect(" ")
+	x.send(ctrlC)
+	x.expect("[stopped]")
+	x.prompt()
+	x.send("/exit\r")
+	x.exits(0)
+
+	x = startTerminal(t, home, "--cnv", "tiny", "--greedy", "-n", "8")
+	x.prompt()
+	x.send(upArrow + upArrow + "\r") // history outlives the program
+	x.expect("story.")
+	x.expect("tok/s]")
+	x.prompt()
+	x.send(ctrlD)
+	x.exits(0)
+}
+
+// TestPaste: several pasted lines are one message; wide and combined characters are edited whole.
+func TestPaste(t *testing.T) {
+	home := t.TempDir()
+	path := filepath.Join(home, "talk.json")
+	x := startTerminal(t, home, "--cnv", "tiny", "--greedy", "-n", "4", "--session", path)
+	x.prompt()
+	x.send(pasteFrom + "one\ntwo\n三つ" + pasteTo)
+	x.expect("三つ")
+	x.send("e\u0301👍\x7f\x7f!\r")
+	x.expect("prefill_tokens")
+	x.prompt()
+	x.send("a\\\rb\r")
+	x.expect("prefill_tokens")
+	x.prompt()
+	x.send(ctrlD)
+	x.exits(0)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"one\ntwo\n三つ!"`, `"a\nb"`} {
+		if !strings.Contains(string(b), want) {
+			t.Errorf("no message %s in %s", want, b)
+		}
+	}
+}
+
+// TestMultilineInTerminal: with -mli an empty line ends a message.
+func TestMultilineInTerminal(t *testing.T) {
+	home := t.TempDir()
+	path := filepath.Join(home, "talk.json")
+	x := startTerminal(t, home, "--cnv", "-mli", "-st", "tiny", "--greedy", "-n", "4", "--session", path)
+	x.prompt()
+	x.send("one\rtwo\r\r")
+	x.expect("prefill_tokens")
+	x.exits(0)
+	if b, err := os.ReadFile(path); err != nil || !strings.Contains(string(b), `"one\ntwo"`) {
+		t.Errorf("%s, %v", b, err)
+	}
+}
+
+// TestTerminate: a request to terminate ends the program while somebody types; the conversation is saved and the terminal
+// is left as it was.
+func TestTerminate(t *testing.T) {
+	home := t.TempDir()
+	path := filepath.Join(home, "talk.json")
+	x := startTerminal(t, home, "--cnv", "tiny", "--greedy", "-n", "4", "--session", path)
+	x.prompt()
+	x.send("Hello\r")
+	x.expect("prefill_tokens")
+	x.prompt()
+	if err := x.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	x.exits(exitInterrupt)
+	for _, p := range []string{path, path + ".kv"} {
+		if _, err := os.Stat(p); err != nil {
+			t.Error(err)
+		}
+	}
+}
