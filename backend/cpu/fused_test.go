@@ -132,7 +132,7 @@ func TestFusedEqualsUnfused(t *testing.T) {
 			story := r.story()
 			plain := r.tell(story, 0)
 			sets := []graph.Rules{graph.AllRules}
-			for rule := graph.Rules(1); rule <= graph.AllRules; rule <<= 1 {
+			for rule := graph.Rules(1); rule <= graph.AllRules && !testing.Short(); rule <<= 1 {
 				sets = append(sets, rule, graph.AllRules&^rule)
 			}
 			for _, rules := range sets {
@@ -169,6 +169,9 @@ func TestRulesFireInModels(t *testing.T) {
 
 // Whole models agree with the reference: every architecture, all rules on and off, on the path that does not quantize.
 func TestModelsAgainstReference(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the reference is slow")
+	}
 	onEachSet(t, func(t *testing.T, set *simd.Set) {
 		for _, c := range fusedConfigs() {
 			for _, rules := range []graph.Rules{0, graph.AllRules} {
@@ -189,7 +192,10 @@ func TestRowsDoNotTouchEachOther(t *testing.T) {
 	onEachSet(t, func(t *testing.T, set *simd.Set) {
 		c := testmodel.Default("qwen3")
 		c.Type, c.Layers, c.Context = quant.Q8_0, 1, 2048
-		const n, cells = 570, 701 // two chunks of positions
+		n, cells := 570, 701 // two chunks of positions
+		if testing.Short() {
+			n, cells = 70, 101
+		}
 		var want []float32
 		for _, threads := range []int{1, 2, 3, 8} {
 			r := newModelRig(t, set, backend.Options{Threads: threads}, c, quant.F16, cells)

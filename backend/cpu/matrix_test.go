@@ -170,8 +170,8 @@ func TestElementwiseMatrix(t *testing.T) {
 							switch kv { // a number on the border of two codes may be stored as either
 							case quant.F16:
 								tolerance = 1e-3
-							case quant.Q8_0:
-								tolerance = 1e-2
+							case quant.Q8_0: // queries are codes too: a score is off by some hundredths, its weight by as many parts
+								tolerance = 5e-2
 							}
 							what := fmt.Sprintf("%s, %s vectors, %s cells, %d tokens, input %s", e.op, typ, kv, n, in.name)
 							mustBeClose(t, what, have, want, tolerance)
@@ -274,7 +274,10 @@ func mustFit(t testing.TB, what string, have []float32, e estimate) {
 // Widths are block and panel borders and what lies beside them.
 func TestProductMatrix(t *testing.T) {
 	onEachSet(t, func(t *testing.T, set *simd.Set) {
-		for _, typ := range testmodel.WeightTypes() {
+		for i, typ := range testmodel.WeightTypes() {
+			if testing.Short() && i%4 != 0 {
+				continue
+			}
 			block := typ.BlockLen()
 			for _, c := range []struct{ in, out, n int }{{block, 1, 1}, {3 * max(block, 32), 17, 1}, {2 * max(block, 16), 47, 5}, {block * 2, 33, 26}} {
 				for _, f32 := range []bool{false, true} {

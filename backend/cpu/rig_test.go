@@ -194,9 +194,13 @@ func mustBeClose(t testing.TB, what string, have []float32, want []float64, tole
 	}
 }
 
-// onEachSet runs a test on every set of kernels that this machine has.
+// onEachSet runs a test on every set of kernels that this machine has; on the fastest alone if tests are to be short.
 func onEachSet(t *testing.T, f func(t *testing.T, set *simd.Set)) {
-	for _, set := range simd.Usable() {
+	sets := simd.Usable()
+	if testing.Short() {
+		sets = sets[:1]
+	}
+	for _, set := range sets {
 		t.Run(set.ISA.String(), func(t *testing.T) { f(t, set) })
 	}
 }
