@@ -226,8 +226,11 @@ func TestNothingElseMatters(t *testing.T) {
 		all = append(all, source{fmt.Sprintf("%s of %s", c.Arch, typ), c.File})
 	}
 	models, rounds, long := 4, 16, os.Getenv("MINFER_LONG") != ""
-	if long {
+	switch {
+	case long:
 		models = len(all)
+	case testing.Short():
+		models, rounds = 2, 5
 	}
 	rng.Shuffle(len(all)-1, func(i, j int) { all[i+1], all[j+1] = all[j+1], all[i+1] }) // the built-in model stays the first
 	var total tally

@@ -1,0 +1,6 @@
+//go:build race
+
+package engine
+
+// raced: the race detector allocates on its own.
+const raced = true
