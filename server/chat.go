@@ -66,6 +66,9 @@ func (s *Server) task(ctx context.Context, c *conversation) (*task, error) {
 	if len(c.messages) > MaxMessages {
 		return nil, badField("messages", "%d messages, the limit is %d", len(c.messages), MaxMessages)
 	}
+	if len(c.documents) > 0 && !strings.Contains(s.model.Format.Source(), "documents") {
+		return nil, badField("documents", "the model's template has no place for them")
+	}
 	t, err := s.limits(c)
 	if err != nil {
 		return nil, err
@@ -189,7 +192,13 @@ var chatFields = fields[chatRequest]{
 		}
 		return nil
 	},
-	"documents":         value(func(r *chatRequest) *[]json.RawMessage { return &r.documents }),
+	"documents": func(r *chatRequest, raw json.RawMessage) error {
+		var objects []chat.Object
+		if err := json.Unmarshal(raw, &objects); err != nil {
+			return err
+		}
+		return strict(raw, &r.documents)
+	},
 	"user":              value(func(r *chatRequest) *string { return &r.user }),
 	"safety_identifier": value(func(r *chatRequest) *string { return &r.user }),
 	"prompt_cache_key":  text[chatRequest],

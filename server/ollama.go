@@ -113,6 +113,9 @@ func (s *Server) ollama(w http.ResponseWriter, r *http.Request, q *ollamaRequest
 	} else if q.top != nil && *q.top > 0 {
 		return badField("top_logprobs", "needs logprobs")
 	}
+	if q.thinks && !s.reasons() {
+		return badField("think", "the model's template knows no reasoning")
+	}
 	t, err := make1(r.Context(), &q.conversation)
 	if err != nil {
 		return err

@@ -104,10 +104,10 @@ func (s *Server) ollamaShow(w http.ResponseWriter, r *http.Request) error {
 	}
 	capabilities := []string{"completion"}
 	template := s.model.Format.Source()
-	if strings.Contains(template, "tools") {
+	if s.model.Format.TakesTools() {
 		capabilities = append(capabilities, "tools")
 	}
-	if strings.Contains(template, thinkOpen) || strings.Contains(template, "enable_thinking") {
+	if s.reasons() {
 		capabilities = append(capabilities, "thinking")
 	}
 	license, _ := s.model.File.String("general.license") // many have none
@@ -117,6 +117,12 @@ func (s *Server) ollamaShow(w http.ResponseWriter, r *http.Request) error {
 		"modified_at": s.started.UTC().Format(time.RFC3339Nano),
 	})
 	return nil
+}
+
+// reasons reports whether the model's template knows reasoning.
+func (s *Server) reasons() bool {
+	template := s.model.Format.Source()
+	return strings.Contains(template, thinkOpen) || strings.Contains(template, "enable_thinking") || strings.Contains(template, "reasoning_effort")
 }
 
 // metadata is a value of the file as JSON; long lists are null unless wanted.

@@ -13,6 +13,7 @@ import (
 type ollamaRequest struct {
 	conversation
 	whole    bool // not streamed
+	thinks   bool // reasoning is asked for
 	logprobs bool
 	top      *int
 
@@ -116,10 +117,10 @@ func (r *ollamaRequest) options(raw json.RawMessage) error {
 // think switches reasoning: a boolean or an effort.
 func (r *ollamaRequest) think(raw json.RawMessage) error {
 	if raw[0] == '"' {
+		r.thinks = true
 		return r.effort(raw)
 	}
-	var on bool
-	if err := strict(raw, &on); err != nil {
+	if err := strict(raw, &r.thinks); err != nil {
 		return err
 	}
 	r.variables.Set("enable_thinking", raw)

@@ -3,6 +3,8 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/minfer-go/minfer/chat"
 	"github.com/minfer-go/minfer/sample"
@@ -172,7 +174,40 @@ func (s *Server) plan(c *conversation) (*toolPlan, error) {
 		}
 		return nil, badField("tool_choice", "a call is required, but there are no tools")
 	}
+	if len(p.definitions) > 0 && !s.model.Format.TakesTools() {
+		c.messages = teach(c.messages, p.definitions)
+	}
 	return p, nil
+}
+
+// Around the definitions, where the template has no place for tools.
+const (
+	teachBefore = "You may call functions. These are their signatures:\n<tools>\n"
+	teachAfter  = "</tools>\nTo call one, answer with its name and arguments as a JSON object within tags:\n" +
+		"<tool_call>\n{\"name\": <function-name>, \"arguments\": <args-json-object>}\n</tool_call>"
+)
+
+// teach tells a model about tools whose template does not: in the system message, or before the first message of the user.
+func teach(messages []chat.Message, definitions []json.RawMessage) []chat.Message {
+	var text strings.Builder
+	text.WriteString(teachBefore)
+	for _, d := range definitions {
+		text.Write(d)
+		text.WriteByte('\n')
+	}
+	text.WriteString(teachAfter)
+	all := slices.Clone(messages)
+	for i, m := range all {
+		switch m.Role {
+		case "system":
+			all[i].Content = chat.Text(m.Content.String() + "\n\n" + text.String())
+			return all
+		case "user":
+			all[i].Content = chat.Text(text.String() + "\n\n" + m.Content.String())
+			return all
+		}
+	}
+	return append([]chat.Message{chat.System(text.String())}, all...)
 }
 
 // callsOf completes a task by its tools: how calls are found in the reply, and what constrains them.
