@@ -123,11 +123,12 @@ func (c *Conversation) forget() bool {
 	return i > 0
 }
 
-// reserve is how much room a reply finds when it begins: what it may need, but no more than a quarter of the context.
+// reserve is how much room a reply finds when it begins: what it may need, but no more than an eighth of the context, since
+// turns can also be forgotten while it grows.
 func (c *Conversation) reserve(maxTokens int) int {
-	quarter := max(c.model.engine.Context()/4, 1)
+	part := max(c.model.engine.Context()/8, 1)
 	if maxTokens < 0 {
-		return quarter
+		return part
 	}
-	return min(maxTokens, quarter)
+	return min(maxTokens, part)
 }

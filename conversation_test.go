@@ -298,7 +298,7 @@ func saved(t *testing.T, m *minfer.Model, path string, settings ...minfer.Settin
 // TestResume: a conversation that is loaded goes on bit for bit, with nothing to evaluate but what is new; also after a
 // shift.
 func TestResume(t *testing.T) {
-	for _, size := range []int{512, 192} {
+	for _, size := range []int{512, 160} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "talk.json")
 			settings := []minfer.Setting{minfer.MaxTokens(60), minfer.Seed(11), minfer.System("You are helpful.")}
@@ -310,7 +310,7 @@ func TestResume(t *testing.T) {
 			if err != nil || r.Reason != nil || r.Messages != 8 || r.Tokens != c.Held() || r.Tokens == 0 {
 				t.Fatalf("%+v, %v", r, err)
 			}
-			if size == 192 && c.Forgotten() == 0 {
+			if size < 512 && c.Forgotten() == 0 {
 				t.Error("the saved conversation was not shifted")
 			}
 			var have []string
