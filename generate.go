@@ -147,6 +147,7 @@ type Generation struct {
 	stop    *sample.Stopper
 	stopped bool
 
+	left     bool // the reader has left Pieces
 	thinking bool // the prompt ends within a block of reasoning
 	reason   engine.Reason
 	stats    engine.Stats
@@ -154,7 +155,7 @@ type Generation struct {
 }
 
 // Pieces yields the reply as it grows: whole characters only, nothing of a stop text. Leaving the loop early ends the
-// generation.
+// generation; its reason is then engine.ReasonCancel, without an error.
 func (g *Generation) Pieces() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		defer g.end()
@@ -164,6 +165,7 @@ func (g *Generation) Pieces() iter.Seq[string] {
 				break
 			}
 			if piece := g.push(g.text.Push(t.ID)); piece != "" && !yield(piece) {
+				g.left = true
 				return
 			}
 		}
@@ -214,8 +216,11 @@ func (g *Generation) end() {
 	for _, more := g.job.Next(); more; _, more = g.job.Next() { //nolint:revive // drain until the engine has let go
 	}
 	g.reason, g.stats, g.err = g.job.Result()
-	if g.stopped {
+	switch {
+	case g.stopped:
 		g.reason, g.err = engine.ReasonStop, nil
+	case g.left:
+		g.reason, g.err = engine.ReasonCancel, nil
 	}
 }
 

@@ -29,13 +29,13 @@ func Register(b Backend) {
 	registered[b.Name()] = b
 }
 
-// Select returns the backends that take part in a run, the highest priority first. An empty fence lets every usable
-// backend take part; otherwise those named do, without regard to case, and cpu always does. A name is refused as
+// Select returns the backends that take part in a run, the highest priority first. A fence without names lets every
+// usable backend take part; otherwise those named do, without regard to case, and cpu always does. A name is refused as
 // unknown, as not in this build, or as not usable on this machine.
 func Select(fence []string) ([]Backend, error) {
 	mu.Lock()
 	defer mu.Unlock()
-	names := map[string]bool{fallback: true}
+	names, fenced := map[string]bool{fallback: true}, false
 	for _, n := range fence {
 		name := strings.ToLower(strings.TrimSpace(n))
 		if name == "" {
@@ -52,11 +52,11 @@ func Select(fence []string) ([]Backend, error) {
 		if err := registered[name].Usable(); err != nil {
 			return nil, fmt.Errorf("%w: backend '%s': %w", ErrUnusable, name, err)
 		}
-		names[name] = true
+		names[name], fenced = true, true
 	}
 	var selected []Backend
 	for name, b := range registered {
-		if (names[name] || len(fence) == 0) && b.Usable() == nil {
+		if (names[name] || !fenced) && b.Usable() == nil {
 			selected = append(selected, b)
 		}
 	}

@@ -305,7 +305,11 @@ func (e *Engine) program(p graph.Params) (backend.Program, error) {
 				return nil, fmt.Errorf("%w: equal params %+v built unequal graphs (%w)", ErrInternal, p, err)
 			}
 		}
-		return e.device.Compile(g, graph.NewPlan(g), e.cells)
+		plan := graph.NewPlan(g)
+		if _, err := plan.Memory(0, e.memory.Weights, e.memory.KV, e.device.ScratchBytes(g, e.spec()), e.options.Budget); err != nil {
+			return nil, err // a step with more results than the largest that was planned for
+		}
+		return e.device.Compile(g, plan, e.cells)
 	})
 }
 

@@ -222,7 +222,7 @@ func (e *Engine) sample(s *sequence, logits []float32) {
 		e.finish(s, ReasonLength, nil)
 		return
 	}
-	if m, ok := r.Mask.(interface{ Accept(int32) error }); ok {
+	if m, ok := r.Mask.(accepter); ok {
 		if err := m.Accept(id); err != nil {
 			e.finish(s, ReasonFailure, err)
 			return

@@ -25,7 +25,7 @@ type Request struct {
 	Chunk     int                             // most prompt tokens in one step; 0 for the engine's batch
 }
 
-// An accepter is a mask with a position of its own: it is told every sampled token, end-of-generation tokens included.
+// An accepter is a mask with a position of its own: it is told every token that is delivered and followed by another.
 type accepter interface{ Accept(id int32) error }
 
 // A Reason says why a request ended.
