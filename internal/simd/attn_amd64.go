@@ -15,6 +15,7 @@ func accelerateAttn(isa ISA, a *Attn) {
 			gather: attnGatherTileF32AVX512, gatherHalf: attnGatherTileF16AVX512,
 			pair: attnGatherPairF32AVX512, pairHalf: attnGatherPairF16AVX512,
 			softmax: attnSoftmaxAVX512, axpby: axpbyAVX512, scale: scaleAVX512, widen: f16ToF32AVX512,
+			scoresQ8: attnScoresQ8AVX512, valuesQ8: attnValuesQ8AVX512, packedQ8: 3,
 			widenKeys: attnWidenKeysAVX512, widenValues: attnWidenValuesAVX512,
 		}
 	case AVX2:
@@ -24,6 +25,7 @@ func accelerateAttn(isa ISA, a *Attn) {
 			values: attnValuesF32AVX2, valuesHalf: attnValuesF16AVX2,
 			gather: attnGatherTileF32AVX2, gatherHalf: attnGatherTileF16AVX2,
 			softmax: attnSoftmaxAVX2, axpby: axpbyAVX2, scale: scaleAVX2, widen: f16ToF32AVX2,
+			scoresQ8: attnScoresQ8AVX2, valuesQ8: attnValuesQ8AVX2, packedQ8: 2,
 			widenKeys: attnWidenKeysAVX2, widenValues: attnWidenValuesAVX2,
 		}
 	default:
@@ -44,11 +46,13 @@ func narrow(isa ISA, dst []uint16, src []float32) {
 	}
 }
 
-// quantizeOne is the quantization of a block of activations, as a record of one token.
-func quantizeOne(isa ISA, rec *[q8Record]byte, x []float32) {
-	if isa == Generic {
-		quantizeGeneric(rec[:], 1, 0, x)
+// encodeQ8 is encodeQ8Generic of a set.
+func encodeQ8(isa ISA, dst []byte, x []float32) {
+	n := len(x) / BlockLen
+	if isa == Generic || n == 0 {
+		encodeQ8Generic(dst, x)
 		return
 	}
-	quantizeAVX2(&rec[0], 1, 0, &x[:BlockLen][0], 1)
+	_ = dst[n*kvBlockBytes-1]
+	attnEncodeQ8AVX2(&dst[0], &x[0], n)
 }

@@ -53,5 +53,5 @@ func narrow(isa ISA, dst []uint16, src []float32) {
 	f32ToF16Generic(dst, src)
 }
 
-// quantizeOne is the quantization of a block of activations, as a record of one token.
-func quantizeOne(_ ISA, rec *[q8Record]byte, x []float32) { quantizeGeneric(rec[:], 1, 0, x) }
+// encodeQ8 is encodeQ8Generic of a set.
+func encodeQ8(_ ISA, dst []byte, x []float32) { encodeQ8Generic(dst, x) }

@@ -15,8 +15,12 @@ type attnASM struct {
 	scale              func(dst, x *float32, n int, s float32)
 	widen              func(dst *float32, x *uint16, n int)
 
-	// KVQ8: a tile of keys, or a row of values, of blocks·32 elements as float32.
+	// KVQ8: a tile of keys, or a row of values, of blocks·32 elements as float32; and scores and values that read cells
+	// as they are stored, for jobs of at most packedQ8 queries.
 	widenKeys, widenValues func(dst *float32, src *byte, blocks int)
+	scoresQ8               func(s *float32, k *byte, q *float32, koff, qoff *int, n, hd int)
+	valuesQ8               func(acc, alpha, p *float32, v *byte, cells *int32, n, count, hd int)
+	packedQ8               int
 }
 
 // install makes k use the kernels.
@@ -40,7 +44,7 @@ var identity = func() (rows [attnBlock]int32) {
 	return rows
 }()
 
-// gatherFrom is the number of queries from which a block of halves is converted once, not with every pass. Conversion shares
+// gatherFrom is the number of queries from which a block of halves is converted once. Conversion shares
 // the ports of the multiplications on some processors, and is almost free on others.
 const gatherFrom = 64
 
@@ -50,7 +54,8 @@ func (asm *attnASM) load(s *AttnScratch, job *AttnJob, at, from, to, nq int) {
 	b.hd, b.typ, b.k, b.v = l.HeadDim, l.Type, nil, nil
 	b.layerK, b.layerV = l.K[job.KVHead*region:][:region], l.V[job.KVHead*region:][:region]
 	b.cells = cells
-	convert := b.typ == KVQ8 || b.typ == KVF16 && nq >= gatherFrom
+	// Whether keys and values are converted once, not with every pass over them.
+	convert := b.typ == KVQ8 && nq > asm.packedQ8 || b.typ == KVF16 && nq >= gatherFrom
 	if convert {
 		asm.convertValues(s, from, to)
 	} else if b.locateTiles(from, to) {
@@ -226,11 +231,14 @@ func (asm *attnASM) blockScores(s, q []float32, b *attnView, t *attnTile) {
 	for _, at := range b.tiles {
 		_ = b.layerK[at : at+KVTile*b.rowBytes()]
 	}
-	if b.typ == KVF16 {
-		asm.scoresHalf(&s[0], &b.layerK[0], &q[0], &b.tiles[0], &t.q[0], t.n, b.hd)
-	} else {
-		asm.scores(&s[0], &b.layerK[0], &q[0], &b.tiles[0], &t.q[0], t.n, b.hd)
+	kernel := asm.scores
+	switch b.typ {
+	case KVF16:
+		kernel = asm.scoresHalf
+	case KVQ8:
+		kernel = asm.scoresQ8
 	}
+	kernel(&s[0], &b.layerK[0], &q[0], &b.tiles[0], &t.q[0], t.n, b.hd)
 }
 
 func (asm *attnASM) blockValues(acc, alpha, p []float32, b *attnView, n, lo, hi int) {
@@ -241,9 +249,12 @@ func (asm *attnASM) blockValues(acc, alpha, p []float32, b *attnView, n, lo, hi 
 		return
 	}
 	_ = b.cells[lo:hi]
-	if b.typ == KVF16 {
-		asm.valuesHalf(&acc[0], &alpha[0], &p[lo], &b.layerV[0], &b.cells[lo], n, hi-lo, b.hd)
-	} else {
-		asm.values(&acc[0], &alpha[0], &p[lo], &b.layerV[0], &b.cells[lo], n, hi-lo, b.hd)
+	kernel := asm.values
+	switch b.typ {
+	case KVF16:
+		kernel = asm.valuesHalf
+	case KVQ8:
+		kernel = asm.valuesQ8
 	}
+	kernel(&acc[0], &alpha[0], &p[lo], &b.layerV[0], &b.cells[lo], n, hi-lo, b.hd)
 }

@@ -44,6 +44,16 @@ func attnSoftmaxAVX2(s *float32, m *float32, sum *float32, alpha *float32, lo *i
 //go:noescape
 func axpbyAVX2(acc *float32, x *float32, n int, a float32, b float32)
 
+// attnScoresQ8AVX2 is attnScoresF32AVX2 over keys with 8-bit codes, for n <= 2, hd a multiple of 32.
+//
+//go:noescape
+func attnScoresQ8AVX2(s *float32, k *byte, q *float32, koff *int, qoff *int, n int, hd int)
+
+// attnValuesQ8AVX2 is attnValuesF32AVX2 over values with 8-bit codes, for n <= 2, hd a multiple of 32.
+//
+//go:noescape
+func attnValuesQ8AVX2(acc *float32, alpha *float32, p *float32, v *byte, cells *int32, n int, count int, hd int)
+
 // attnWidenKeysAVX2 makes float32 of a tile of keys with 8-bit codes: dst [32·blocks][16].
 //
 //go:noescape
@@ -53,3 +63,8 @@ func attnWidenKeysAVX2(dst *float32, src *byte, blocks int)
 //
 //go:noescape
 func attnWidenValuesAVX2(dst *float32, src *byte, blocks int)
+
+// attnEncodeQ8AVX2 is encodeQ8Generic for blocks·32 elements.
+//
+//go:noescape
+func attnEncodeQ8AVX2(dst *byte, x *float32, blocks int)

@@ -150,6 +150,7 @@ func q8Cases(r *rand.Rand) [][]float32 {
 		fill(func(i int) float32 { return float32(i%2*254 - 127) }),
 		fill(func(i int) float32 { return float32(i)*0.5 + 111.5 }), // ties
 		fill(func(int) float32 { return math.SmallestNonzeroFloat32 }),
+		fill(func(i int) float32 { return float32(i) * 0x1p-130 }),
 		fill(func(int) float32 { return 127 * 0x1p-25 }),  // its scale rounds to zero
 		fill(func(int) float32 { return 128 * 0x1p-25 }),  // the smallest scale
 		fill(func(int) float32 { return -127 * 65504 }),   // the largest scale

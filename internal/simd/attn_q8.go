@@ -7,31 +7,47 @@ import (
 	"github.com/minfer-go/minfer/quant"
 )
 
-// KVQ8 stores 32 elements of a head as a scale d in half precision and codes q, in a row as ggml's Q8_0 lays them out.
-// With m = max|x| the codes are x·127/m rounded to the nearest, ties to even, and d is m/127, rounded after them. An
-// element is d·q, which float32 holds exactly, so that every route to it gives the same bits. A block that is not finite
-// has the scale NaN and so stays visible. A block whose d rounds to zero (m below 127·2⁻²⁵) is stored as zeros; one whose
-// d exceeds half precision (m above 127·65504) gets infinities.
+// KVQ8 stores 32 elements of a head as a scale d in half precision and codes q, as ggml's Q8_0 does in rows: d is
+// max|x|/127, the codes are x/d rounded to the nearest, ties to even, and d is rounded after them. An element is d·q,
+// which float32 holds exactly, so that every route to it gives the same bits. A block that is not finite has the scale NaN
+// and so stays visible. A block whose d rounds to zero (max|x| up to 127·2⁻²⁵) is stored as zeros; one whose d exceeds half
+// precision (max|x| above 127·65504) gets infinities.
 
 const (
 	kvBlockBytes = 2 + BlockLen // of a row
 	kvTileScales = 2 * KVTile   // in front of a tile block's codes
 	kvTileBytes  = KVTile * kvBlockBytes
+	kvNaN        = 0x7e00 // the scale of a block that is not finite
 )
 
 // A codedBlock is a block in row order.
 type codedBlock = [kvBlockBytes]byte
 
-// encodeBlock stores 32 elements.
-func encodeBlock(isa ISA, dst *codedBlock, x []float32) {
-	var rec [q8Record]byte
-	quantizeOne(isa, &rec, x[:BlockLen])
-	d := quant.F32ToF16(math.Float32frombits(binary.LittleEndian.Uint32(rec[BlockLen:])))
-	if d == 0 {
-		clear(rec[:BlockLen])
+// encodeQ8Generic stores a row, a multiple of 32 elements.
+func encodeQ8Generic(dst []byte, x []float32) {
+	for ; len(x) >= BlockLen; dst, x = dst[kvBlockBytes:], x[BlockLen:] {
+		encodeBlock((*codedBlock)(dst), (*[BlockLen]float32)(x))
 	}
-	binary.LittleEndian.PutUint16(dst[:], d)
-	copy(dst[2:], rec[:BlockLen])
+}
+
+func encodeBlock(dst *codedBlock, x *[BlockLen]float32) {
+	var peak uint32 // magnitudes order as integers, infinities and NaNs last
+	for _, v := range x {
+		peak = max(peak, math.Float32bits(v)&^(1<<31))
+	}
+	d := math.Float32frombits(peak) / 127
+	half := quant.F32ToF16(d)
+	clear(dst[2:])
+	switch {
+	case peak > math.Float32bits(math.MaxFloat32):
+		half = kvNaN
+	case half != 0:
+		inverse := 1 / d
+		for i, v := range x {
+			dst[2+i] = byte(int8(math.RoundToEven(float64(v * inverse))))
+		}
+	}
+	binary.LittleEndian.PutUint16(dst[:], half)
 }
 
 // decodeQ8 reads the blocks of a row.
@@ -84,12 +100,20 @@ func (l *KVLayer) keyBlockAt(head, cell, b int, dst *codedBlock) {
 
 // storeQ8 writes one head of a cell.
 func (l *KVLayer) storeQ8(isa ISA, head, cell int, k, v []float32) {
-	row := l.V[l.valueAt(head, cell):]
-	var key codedBlock
-	for b := range l.HeadDim / BlockLen {
-		encodeBlock(isa, &key, k[b*BlockLen:])
-		l.putKeyBlock(head, cell, b, &key)
-		encodeBlock(isa, (*codedBlock)(row[b*kvBlockBytes:]), v[b*BlockLen:])
+	encodeQ8(isa, l.V[l.valueAt(head, cell):][:KVQ8.RowBytes(len(v))], v)
+	l.storeKeyQ8(isa, head, cell, k)
+}
+
+// storeKeyQ8 writes the first blocks of a cell's key, as many as k has.
+func (l *KVLayer) storeKeyQ8(isa ISA, head, cell int, k []float32) {
+	const group = 4
+	var room [group * kvBlockBytes]byte
+	for at := 0; at < len(k); at += group * BlockLen {
+		part := k[at:min(at+group*BlockLen, len(k))]
+		encodeQ8(isa, room[:KVQ8.RowBytes(len(part))], part)
+		for i := range len(part) / BlockLen {
+			l.putKeyBlock(head, cell, at/BlockLen+i, (*codedBlock)(room[i*kvBlockBytes:]))
+		}
 	}
 }
 
@@ -119,7 +143,7 @@ func (l *KVLayer) rotateQ8(isa ISA, cell, rot int, cos, sin []float32, neox bool
 		key = make([]float32, l.HeadDim)
 	}
 	key = key[:l.HeadDim]
-	var block codedBlock
+	turned := (rot + BlockLen - 1) / BlockLen * BlockLen // blocks beyond hold nothing that turned
 	for h := range l.KVHeads {
 		l.loadKeyQ8(key, 1, h, cell)
 		if neox {
@@ -127,9 +151,6 @@ func (l *KVLayer) rotateQ8(isa ISA, cell, rot int, cos, sin []float32, neox bool
 		} else {
 			ropeNormGeneric(key, l.HeadDim, rot, cos, sin)
 		}
-		for b := range (rot + BlockLen - 1) / BlockLen { // blocks beyond hold nothing that turned
-			encodeBlock(isa, &block, key[b*BlockLen:])
-			l.putKeyBlock(h, cell, b, &block)
-		}
+		l.storeKeyQ8(isa, h, cell, key[:turned])
 	}
 }

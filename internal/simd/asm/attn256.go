@@ -9,7 +9,7 @@ func init() {
 		}
 		emitSoftmax256(f)
 		emitAxpby256(f)
-		emitWiden(f, false)
+		emitQ8(f, false)
 	}})
 }
 

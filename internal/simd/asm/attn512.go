@@ -10,7 +10,7 @@ func init() {
 		}
 		emitSoftmax512(f)
 		emitAxpby512(f)
-		emitWiden(f, true)
+		emitQ8(f, true)
 	}})
 }
 
