@@ -174,7 +174,7 @@ func overflow(t *testing.T, m *minfer.Model, check func(c *minfer.Conversation, 
 func TestOverflowShifts(t *testing.T) {
 	m := open(t, minfer.WithContext(192))
 	shifts := 0
-	overflow(t, m, func(c *minfer.Conversation, i int, _ string, s minfer.TurnStats) {
+	overflow(t, m, func(_ *minfer.Conversation, i int, _ string, s minfer.TurnStats) {
 		if s.Forgotten == 0 {
 			return
 		}

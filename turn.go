@@ -241,7 +241,7 @@ func (t *Turn) Err() error { return t.err }
 
 // Text reads the reply to its end.
 func (t *Turn) Text() (string, error) {
-	for range t.Spans() { //nolint:revive // the turn keeps the text
+	for range t.Spans() { // the turn keeps the text
 	}
 	return t.visible, t.err
 }

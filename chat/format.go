@@ -115,8 +115,13 @@ func (c *Format) Source() string { return c.main.text }
 func specials(f *gguf.File, t *tokenizer.Tokenizer) []jinja.Pair {
 	var out []jinja.Pair
 	for _, s := range []struct{ variable, key string }{
-		{"bos_token", "bos"}, {"eos_token", "eos"}, {"unk_token", "unknown"}, {"sep_token", "seperator"}, {"pad_token", "padding"},
-		{"cls_token", "cls"}, {"mask_token", "mask"},
+		{"bos_token", "bos"},
+		{"eos_token", "eos"},
+		{"unk_token", "unknown"},
+		{"sep_token", "seperator"},
+		{"pad_token", "padding"},
+		{"cls_token", "cls"},
+		{"mask_token", "mask"},
 	} {
 		id, err := f.Uint("tokenizer.ggml." + s.key + "_token_id")
 		if err != nil || id >= uint64(t.VocabSize()) {

@@ -18,7 +18,7 @@ type Message struct {
 	Extra      Object // further keys, which the template sees too
 }
 
-// System, User and Assistant are messages of these roles.
+// System is a message that says how to behave.
 func System(text string) Message { return Message{Role: "system", Content: Text(text)} }
 
 // User is a message of the user.
@@ -236,8 +236,12 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 		key  string
 		into any
 	}{
-		{"role", &m.Role}, {"content", &m.Content}, {"reasoning_content", &m.Reasoning}, {"tool_calls", &m.ToolCalls},
-		{"tool_call_id", &m.ToolCallID}, {"name", &m.Name},
+		{"role", &m.Role},
+		{"content", &m.Content},
+		{"reasoning_content", &m.Reasoning},
+		{"tool_calls", &m.ToolCalls},
+		{"tool_call_id", &m.ToolCallID},
+		{"name", &m.Name},
 	} {
 		if err := m.Extra.take(k.key, k.into); err != nil {
 			return fmt.Errorf("%w: %w", ErrMessage, err)
@@ -263,8 +267,12 @@ func (m Message) MarshalJSON() ([]byte, error) {
 		key   string
 		value any
 	}{
-		{true, "role", m.Role}, {true, "content", m.Content}, {m.Reasoning != "", "reasoning_content", m.Reasoning},
-		{len(m.ToolCalls) > 0, "tool_calls", m.ToolCalls}, {m.ToolCallID != "", "tool_call_id", m.ToolCallID}, {m.Name != "", "name", m.Name},
+		{true, "role", m.Role},
+		{true, "content", m.Content},
+		{m.Reasoning != "", "reasoning_content", m.Reasoning},
+		{len(m.ToolCalls) > 0, "tool_calls", m.ToolCalls},
+		{m.ToolCallID != "", "tool_call_id", m.ToolCallID},
+		{m.Name != "", "name", m.Name},
 	} {
 		if err := add(k.ok, k.key, k.value); err != nil {
 			return nil, err

@@ -30,7 +30,7 @@ func cellsLogits(t *testing.T, f *gguf.File, cells quant.Type, ids []int32) []fl
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, ok := j.Next(); ok; _, ok = j.Next() {
+	for _, ok := j.Next(); ok; _, ok = j.Next() { //nolint:revive // only the result counts
 	}
 	if _, _, err := j.Result(); err != nil {
 		t.Fatal(err)

@@ -149,7 +149,7 @@ func TestConversationInTerminal(t *testing.T) {
 	x.expect("messages   2,")
 	x.prompt()
 	x.send(upArrow + upArrow + "\r") // the story once more, from the history
-	x.expect("\x1b[?2004l") // the line is taken
+	x.expect("\x1b[?2004l")          // the line is taken
 	x.expect(" ")
 	x.send(ctrlC)
 	x.expect("[stopped]")
