@@ -15,7 +15,7 @@ func accelerateAttn(isa ISA, a *Attn) {
 			gather: attnGatherTileF32AVX512, gatherHalf: attnGatherTileF16AVX512,
 			pair: attnGatherPairF32AVX512, pairHalf: attnGatherPairF16AVX512,
 			softmax: attnSoftmaxAVX512, axpby: axpbyAVX512, scale: scaleAVX512, widen: f16ToF32AVX512,
-			scoresQ8: attnScoresQ8AVX512, valuesQ8: attnValuesQ8AVX512, packedQ8: 3,
+			scoresQ8: attnScoresQ8AVX512, valuesQ8: attnValuesQ8AVX512, packedQ8: 5,
 			widenKeys: attnWidenKeysAVX512, widenValues: attnWidenValuesAVX512,
 		}
 	case AVX2:

@@ -58,12 +58,12 @@ func attnSoftmaxAVX512(s *float32, m *float32, sum *float32, alpha *float32, lo 
 //go:noescape
 func axpbyAVX512(acc *float32, x *float32, n int, a float32, b float32)
 
-// attnScoresQ8AVX512 is attnScoresF32AVX512 over keys with 8-bit codes, for n <= 3, hd a multiple of 32.
+// attnScoresQ8AVX512 is attnScoresF32AVX512 over keys with 8-bit codes, for n <= 5, hd a multiple of 32.
 //
 //go:noescape
 func attnScoresQ8AVX512(s *float32, k *byte, q *float32, koff *int, qoff *int, n int, hd int)
 
-// attnValuesQ8AVX512 is attnValuesF32AVX512 over values with 8-bit codes, for n <= 3, hd a multiple of 32.
+// attnValuesQ8AVX512 is attnValuesF32AVX512 over values with 8-bit codes, for n <= 5, hd a multiple of 32.
 //
 //go:noescape
 func attnValuesQ8AVX512(acc *float32, alpha *float32, p *float32, v *byte, cells *int32, n int, count int, hd int)

@@ -62,6 +62,8 @@ func BenchmarkDecode(b *testing.B) {
 			{KVQ8, 2, 7, 64, 2048, "random"},
 			{KVQ8, 8, 2, 128, 8192, "aligned"},
 			{KVQ8, 9, 1, 64, 2048, "aligned"},
+			{KVF16, 8, 4, 128, 2048, "aligned"},
+			{KVQ8, 8, 4, 128, 2048, "aligned"},
 		} {
 			b.Run(fmt.Sprintf("%v/%v-kv%d-gqa%d-hd%d-%d-%s", s.ISA, sh.typ, sh.kvHeads, sh.heads, sh.hd, sh.depth, sh.how), func(b *testing.B) {
 				r := rand.New(rand.NewPCG(1, 1))

@@ -25,7 +25,7 @@ func emitQ8(f *File, wide bool) {
 // quick.
 func q8Queries(wide bool) int {
 	if wide {
-		return 3
+		return 5
 	}
 	return 2
 }
@@ -147,8 +147,10 @@ func emitValuesQ8(f *File, wide bool) {
 		v.Label(labels[n])
 		blocks := []int{1} // of a slice
 		switch {
-		case wide:
+		case wide && n <= 3:
 			blocks = []int{4, 2, 1}
+		case wide:
+			blocks = []int{2, 1}
 		case n == 1:
 			blocks = []int{2, 1}
 		}
