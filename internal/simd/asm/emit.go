@@ -110,7 +110,7 @@ func (f *File) Data32(name string, words ...uint32) string {
 	return name + "<>(SB)"
 }
 
-// Z, Y, X and K name registers by number.
+// Z names a 512-bit register by number.
 func Z(i int) string { return fmt.Sprintf("Z%d", i) }
 
 // Y names a 256-bit register.
