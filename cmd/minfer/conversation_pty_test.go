@@ -228,3 +228,65 @@ func TestTerminate(t *testing.T) {
 		}
 	}
 }
+
+// TestInterruptWithoutTerminal: an interrupt stops a reply, and the next message is answered; between replies it ends the
+// program, and the conversation is saved.
+func TestInterruptWithoutTerminal(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "talk.json")
+	cmd := exec.Command(exe, "--cnv", "tiny", "--greedy", "-n", "800", "--ignore-eos", "--session", path)
+	cmd.Args[0] = "minfer"
+	cmd.Env = append(os.Environ(), "MINFER_NO_AVX512=1", "MINFER_NO_AVX2=1", "MINFER_NO_NEON=1")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = write, write
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := write.Close(); err != nil {
+		t.Fatal(err)
+	}
+	x := &terminal{t: t, cmd: cmd, file: read, done: make(chan struct{})}
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // it has ended already unless the test failed
+	go x.receive()
+	interrupt := func() {
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if _, err := io.WriteString(in, "Tell me a story.\n"); err != nil {
+			t.Fatal(err)
+		}
+		x.expect(" a ")
+		interrupt()
+		x.expect("[stopped]")
+		x.expect("tok/s]\n")
+	}
+	for ended := false; !ended; { // one that comes before the program reads the next line stops the reply that is over
+		interrupt()
+		select {
+		case <-x.done:
+			ended = true
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	x.exits(exitInterrupt)
+	x.mu.Lock()
+	if text := x.text.String(); strings.Contains(text, "\x1b") || strings.Contains(text, "> ") {
+		t.Errorf("escape sequences or a prompt where nobody sees them: %q", text)
+	}
+	x.mu.Unlock()
+	if b, err := os.ReadFile(path); err != nil || strings.Count(string(b), `"assistant"`) != 2 {
+		t.Errorf("%s, %v", b, err)
+	}
+}
