@@ -60,8 +60,11 @@ func (c *Conversation) Forgotten() int { return c.forgotten }
 // Held is how many tokens of the conversation lie in the engine's cells.
 func (c *Conversation) Held() int { return len(c.session.Tokens()) }
 
-// Clear forgets all messages and keeps the system message.
-func (c *Conversation) Clear() { c.messages, c.forgotten = nil, 0 }
+// Clear forgets all messages and what was computed for them, and keeps the system message.
+func (c *Conversation) Clear() {
+	c.messages, c.forgotten = nil, 0
+	c.dropCells(context.Background())
+}
 
 // Say adds a message of the user and prepares the reply. Cancelling ctx ends the reply; what was said until then stays. If
 // there is an error the message is not added.

@@ -263,6 +263,21 @@ func TestMessageTooLong(t *testing.T) {
 	say(t, c, "What is 2 plus 3?")
 }
 
+// TestClear: nothing of a conversation that is forgotten is left, in the cells or in a file.
+func TestClear(t *testing.T) {
+	m := open(t)
+	c := m.NewConversation(minfer.Greedy(), minfer.System("You are helpful."))
+	defer c.Close()
+	first, _ := say(t, c, "What is the capital of France?")
+	c.Clear()
+	if c.Held() != 0 || len(c.Messages()) != 0 || c.System() == "" {
+		t.Errorf("%d tokens and %v are left, system %q", c.Held(), c.Messages(), c.System())
+	}
+	if again, stats := say(t, c, "What is the capital of France?"); again != first || stats.Cached != 0 {
+		t.Errorf("%q, %+v", again, stats)
+	}
+}
+
 // TestStopStrings: nothing of a stop string is part of the reply, and the conversation goes on.
 func TestStopStrings(t *testing.T) {
 	m := open(t)

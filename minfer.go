@@ -10,6 +10,16 @@
 //	}
 //	if err := g.Err(); err != nil { ... }
 //
+// Generate answers one prompt, Chat a list of messages, and a Conversation remembers what was said:
+//
+//	c := m.NewConversation(minfer.System("You are terse."))
+//	defer c.Close()
+//	turn, err := c.Say(ctx, "Hello")
+//	if err != nil { ... }
+//	for span := range turn.Spans() {
+//		fmt.Print(span.Text)
+//	}
+//
 // A Model may be used by several goroutines at once; their requests share one engine, the same that the command line and
 // the server drive.
 package minfer

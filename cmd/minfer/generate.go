@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +27,7 @@ func newGenerate() *cobra.Command {
 		raw      bool
 		meta     bool
 		template string
+		kwargs   string
 		system   string
 		color    string
 		dumpDOT  string
@@ -54,6 +56,11 @@ built into this program. Without PROMPT the prompt is read from standard input.`
 				return err
 			}
 			settings.Raw, settings.System = raw, system
+			if kwargs != "" {
+				if err := json.Unmarshal([]byte(kwargs), &settings.Variables); err != nil {
+					return fmt.Errorf("--chat-template-kwargs: %w", err)
+				}
+			}
 			form, err := chatOptions(template)
 			if err != nil {
 				return err
@@ -113,6 +120,7 @@ built into this program. Without PROMPT the prompt is read from standard input.`
 	talk.register(flags)
 	flags.StringVar(&system, "system", "", "system message before the prompt or the conversation")
 	flags.StringVar(&template, "chat-template", "", "use the chat template in `FILE` in place of the model's own")
+	flags.StringVar(&kwargs, "chat-template-kwargs", "", "more variables of the chat template: a `JSON` object such as {\"enable_thinking\": false}")
 	flags.StringVar(&color, "color", "auto", "colour of reasoning: on, off, or auto for terminals; also MINFER_COLOR=1")
 	flags.BoolVar(&raw, "no-template", false, "send the prompt as it is; control tokens in it are recognised")
 	flags.BoolVar(&meta, "meta", false, "print the file's metadata and tensors before answering")
