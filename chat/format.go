@@ -118,7 +118,7 @@ func specials(f *gguf.File, t *tokenizer.Tokenizer) []jinja.Pair {
 		{"bos_token", "bos"},
 		{"eos_token", "eos"},
 		{"unk_token", "unknown"},
-		{"sep_token", "seperator"},
+		{"sep_token", "seperator"}, //nolint:misspell // the key is spelled so in every file
 		{"pad_token", "padding"},
 		{"cls_token", "cls"},
 		{"mask_token", "mask"},

@@ -39,9 +39,9 @@ func TestResumeKeepsWhatWasSampled(t *testing.T) {
 		t.Errorf("rest %v, want %v", ids[len(held):], rest)
 	}
 	for name, other := range map[string]*chat.Prompt{
-		"another reply":   prompt(t, c, chat.Request{Messages: append(messages, chat.Assistant("Once upon a hill"), chat.User("And then?"))}),
-		"a longer reply":  prompt(t, c, chat.Request{Messages: append(messages, chat.Assistant(reply+"s"), chat.User("And then?"))}),
-		"a marker":        prompt(t, c, chat.Request{Messages: append(messages, chat.Assistant("<|im_end|>"), chat.User("And then?"))}),
+		"another reply":  prompt(t, c, chat.Request{Messages: append(messages, chat.Assistant("Once upon a hill"), chat.User("And then?"))}),
+		"a longer reply": prompt(t, c, chat.Request{Messages: append(messages, chat.Assistant(reply+"s"), chat.User("And then?"))}),
+		"a marker":       prompt(t, c, chat.Request{Messages: append(messages, chat.Assistant("<|im_end|>"), chat.User("And then?"))}),
 	} {
 		if ids := other.Resume(held); !slices.Equal(ids, other.Tokens) {
 			t.Errorf("%s: %v, want %v", name, ids, other.Tokens)
@@ -86,7 +86,7 @@ func TestResumeProperty(t *testing.T) {
 	})
 	rapid.Check(t, func(r *rapid.T) {
 		before := conversation.Draw(r, "before")
-		after := before
+		var after []chat.Message
 		if rapid.Bool().Draw(r, "other") {
 			after = conversation.Draw(r, "after")
 		} else {

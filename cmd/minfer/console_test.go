@@ -14,8 +14,11 @@ import (
 
 func TestReasoningIsGrey(t *testing.T) {
 	spans := []chat.Span{
-		{Kind: chat.Markup, Text: "<think>\n"}, {Kind: chat.ReasoningText, Text: "so"}, {Kind: chat.ReasoningText, Text: " it is"},
-		{Kind: chat.Markup, Text: "\n</think>\n\n"}, {Kind: chat.ContentText, Text: "Four."},
+		{Kind: chat.Markup, Text: "<think>\n"},
+		{Kind: chat.ReasoningText, Text: "so"},
+		{Kind: chat.ReasoningText, Text: " it is"},
+		{Kind: chat.Markup, Text: "\n</think>\n\n"},
+		{Kind: chat.ContentText, Text: "Four."},
 	}
 	write := func(mode string, spans []chat.Span) string {
 		var out bytes.Buffer
