@@ -151,6 +151,21 @@ func TestCancelKeepsTheTurn(t *testing.T) {
 	if stats.Prefilled > 30 {
 		t.Errorf("%+v: the stopped reply was evaluated again", stats)
 	}
+	if turn, err = c.Say(context.Background(), "Tell me a story."); err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	for span := range turn.Spans() {
+		if text += span.Text; len(text) > 20 {
+			break
+		}
+	}
+	if turn.Err() != nil || turn.Reason() != engine.ReasonCancel {
+		t.Errorf("left early: %v, %v", turn.Reason(), turn.Err())
+	}
+	if all := c.Messages(); len(all) != 6 || !strings.HasPrefix(all[5].Content.String(), text) {
+		t.Errorf("left early at %q: %v", text, all)
+	}
 }
 
 // overflow holds a conversation in a context that is too small for it.

@@ -31,6 +31,7 @@ type Turn struct {
 	message chat.Message // the reply so far
 	visible string
 	stopped bool
+	left    bool // the reader has enough
 
 	stats  TurnStats
 	reason engine.Reason
@@ -114,9 +115,9 @@ func (t *Turn) Spans() iter.Seq[chat.Span] {
 				case chat.ReasoningText:
 					t.message.Reasoning += s.Text
 				}
-				if !yield(s) {
+				if !t.left && !yield(s) {
+					t.left = true
 					cancel()
-					yield = func(chat.Span) bool { return true }
 				}
 			}
 			return ctx.Err() == nil
@@ -165,6 +166,8 @@ func (t *Turn) run(ctx context.Context, emit func([]chat.Span) bool) (more bool)
 	switch {
 	case t.stopped:
 		t.reason, t.err = engine.ReasonStop, nil
+	case t.left:
+		t.err = nil
 	case t.reason == engine.ReasonLength && (t.request.MaxTokens < 0 || n < t.request.MaxTokens):
 		if t.request.MaxTokens > 0 {
 			t.request.MaxTokens -= n
