@@ -288,7 +288,9 @@ func TestTokenize(t *testing.T) {
 
 func TestPlainEndpoints(t *testing.T) {
 	r := newRig(t)
-	get := func(path string, headers ...string) (int, http.Header, string) { return r.do(http.MethodGet, path, "", headers...) }
+	get := func(path string, headers ...string) (int, http.Header, string) {
+		return r.do(http.MethodGet, path, "", headers...)
+	}
 	if status, _, body := get("/health"); status != 200 || parse(t, body).text("status") != "ok" {
 		t.Errorf("%d %s", status, body)
 	}

@@ -40,7 +40,9 @@ func TestKeys(t *testing.T) {
 }
 
 func TestHosts(t *testing.T) {
-	r := newRig(t, func(o *Options) { o.Loopback, o.Hosts, o.Origins = true, []string{"box.lan"}, []string{"https://app.example"} })
+	r := newRig(t, func(o *Options) {
+		o.Loopback, o.Hosts, o.Origins = true, []string{"box.lan"}, []string{"https://app.example"}
+	})
 	open := newRig(t)
 	keyed := newRig(t, func(o *Options) { o.Loopback, o.Keys = true, []string{"k"} })
 	for _, c := range []struct {

@@ -181,6 +181,8 @@ type item struct {
 	Summary   json.RawMessage `json:"summary"`
 	Encrypted *string         `json:"encrypted_content"`
 	Phase     *string         `json:"phase"`
+	Namespace *string         `json:"namespace"`
+	Caller    json.RawMessage `json:"caller"`
 }
 
 // read turns instructions and input into messages.
@@ -230,6 +232,12 @@ func (r *responsesRequest) reply(fits func(*chat.Message) bool) *chat.Message {
 
 // add appends an item to the conversation.
 func (r *responsesRequest) add(one item) error {
+	if one.Namespace != nil && *one.Namespace != "" {
+		return fmt.Errorf("namespace is not supported")
+	}
+	if len(one.Caller) > 0 && string(one.Caller) != "null" {
+		return fmt.Errorf("caller is not supported")
+	}
 	switch one.Type {
 	case "", "message":
 		text, err := itemText(one.Content)
