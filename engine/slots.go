@@ -36,7 +36,7 @@ func (e *Engine) SlotBytes() int {
 // the cells, the save ends with ErrSlotsBusy and what was written is of no use.
 func (e *Engine) SaveSlots(ctx context.Context, w io.Writer) error {
 	var s *saving
-	if err := e.call(ctx, func() error {
+	if err := e.call(context.WithoutCancel(ctx), func() error {
 		if e.saving != nil {
 			return fmt.Errorf("%w: another save runs", ErrRequest)
 		}
@@ -103,7 +103,10 @@ func (e *Engine) abort(s *saving) {
 // LoadSlots reads what SaveSlots wrote and keeps it for later requests. It returns how many prefixes and tokens that were.
 // A file of another run or a damaged one is refused with the reason, and nothing of it is kept.
 func (e *Engine) LoadSlots(ctx context.Context, r io.Reader) (prefixes, tokens int, err error) {
-	err = e.call(ctx, func() error {
+	if err := context.Cause(ctx); err != nil {
+		return 0, 0, err
+	}
+	err = e.call(context.WithoutCancel(ctx), func() error {
 		prefixes, tokens, err = e.loadSlots(r)
 		return err
 	})

@@ -24,6 +24,15 @@ func saved(t *testing.T, o Options) ([]byte, []int32) {
 	return b.Bytes(), first
 }
 
+// cellsOf counts the cells between two steps.
+func cellsOf(t *testing.T, e *Engine) (s kv.Stats) {
+	t.Helper()
+	if err := e.call(context.Background(), func() error { s = e.arena.Stats(); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func TestSlotsResume(t *testing.T) {
 	o := Options{Context: 256}
 	file, first := saved(t, o)
@@ -36,8 +45,8 @@ func TestSlotsResume(t *testing.T) {
 		t.Fatalf("%d prefixes, %d tokens, %v", n, tokens, err)
 	}
 	// The second shares its first 30 cells with the first.
-	if c := e.Counters(); c.Cells.Used != 69+8 || c.Cells.Shared != 30 {
-		t.Errorf("cells %+v", c.Cells)
+	if c := cellsOf(t, e); c.Used != 69+8 || c.Shared != 30 {
+		t.Errorf("cells %+v", c)
 	}
 	turn := slices.Concat(story(60), first, []int32{5, 6, 7})
 	ids, stats := reply(t, e, nil, turn, 10)
@@ -85,7 +94,7 @@ func TestSlotsRefusals(t *testing.T) {
 		if !errors.Is(err, c.want) || n != 0 || tokens != 0 {
 			t.Errorf("%s: %d, %d, %v, want %v", c.name, n, tokens, err, c.want)
 		}
-		if used := e.Counters().Cells.Used; used != 0 {
+		if used := cellsOf(t, e).Used; used != 0 {
 			t.Errorf("%s: %d cells are in use", c.name, used)
 		}
 	}
@@ -134,7 +143,7 @@ func TestSlotsGiveWay(t *testing.T) {
 	if err := e.SaveSlots(context.Background(), io.Discard); err != nil {
 		t.Errorf("the next save: %v", err)
 	}
-	if c := e.Counters().Cells; c.Used != 111 || c.Seqs != 1 {
+	if c := cellsOf(t, e); c.Used != 111 || c.Seqs != 1 {
 		t.Errorf("cells %+v", c)
 	}
 }

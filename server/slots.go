@@ -80,13 +80,13 @@ func (f *slotsFile) loop(ctx context.Context) {
 	}
 }
 
-// write replaces the file and reports whether it was not interrupted by requests.
+// write replaces the file and reports whether that was not interrupted, by requests or by the end.
 func (f *slotsFile) write(ctx context.Context) bool {
 	err := f.replace(ctx)
 	switch {
-	case errors.Is(err, engine.ErrSlotsBusy):
+	case errors.Is(err, engine.ErrSlotsBusy), err != nil && ctx.Err() != nil:
 		return false
-	case err != nil && ctx.Err() == nil:
+	case err != nil:
 		f.log.Error("slots file not written", "path", f.path, "reason", err.Error())
 	}
 	return true
