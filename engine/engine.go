@@ -36,6 +36,7 @@ const (
 	DefaultContext = 4096
 	DefaultBatch   = 512
 	MaxBatch       = 1 << 16
+	MaxThreads     = 1 << 10
 	DefaultQueue   = 1 << 10
 	MaxSequences   = 1 << 12
 	MaxQueue       = 1 << 20
@@ -143,8 +144,8 @@ func prepare(m model.Model, o Options) (*Engine, error) {
 		return nil, fmt.Errorf("%w: %d sequences at once, must lie in [1, %d]", ErrOptions, o.Sequences, MaxSequences)
 	case o.Queue < 1 || o.Queue > MaxQueue:
 		return nil, fmt.Errorf("%w: queue of %d requests, must lie in [1, %d]", ErrOptions, o.Queue, MaxQueue)
-	case o.Threads < 0:
-		return nil, fmt.Errorf("%w: %d threads", ErrOptions, o.Threads)
+	case o.Threads < 0 || o.Threads > MaxThreads:
+		return nil, fmt.Errorf("%w: %d threads, must lie in [1, %d]", ErrOptions, o.Threads, MaxThreads)
 	}
 	o.Batch = max(min(o.Batch, o.Context), min(o.Sequences, MaxBatch))
 	selected, err := backend.Select(o.Backends)

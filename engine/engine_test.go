@@ -116,6 +116,7 @@ func TestOpenRefusals(t *testing.T) {
 		{"negative sequences", Options{Sequences: -1}, ErrOptions, "-1 sequences"},
 		{"sequences one past the limit", Options{Sequences: MaxSequences + 1}, ErrOptions, "4097 sequences"},
 		{"negative threads", Options{Threads: -1}, ErrOptions, "-1 threads"},
+		{"threads one past the limit", Options{Threads: MaxThreads + 1}, ErrOptions, "1025 threads"},
 		{"cells of a weight type", Options{CacheType: quant.Q4_K, CacheTypeSet: true}, ErrOptions, "KV cache type Q4_K"},
 		{"an unknown backend", Options{Backends: []string{"vulkan"}}, backend.ErrUnknown, "vulkan"},
 		{"a backend of other builds", Options{Backends: []string{"metal"}}, backend.ErrNotBuilt, "metal"},

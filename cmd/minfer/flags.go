@@ -11,6 +11,9 @@ import (
 	"github.com/minfer-go/minfer/quant"
 )
 
+// maxBudget is the largest --mem-budget, in MiB: its bytes can be counted on every machine.
+const maxBudget = 1 << 40
+
 // engineFlags are the flags of every command that runs a model.
 type engineFlags struct {
 	context, threads, batch int
@@ -38,8 +41,11 @@ func (e *engineFlags) options() (engine.Options, error) {
 		Context: e.context, Threads: e.threads, Batch: e.batch, Backends: e.backends, Budget: e.budget << 20,
 		F32Activations: os.Getenv("MINFER_F32_ACTIVATIONS") == "1",
 	}
-	if e.context < 0 || e.batch < 0 || e.threads < 0 || e.budget < 0 || e.budget > 1<<40 {
+	if e.context < 0 || e.batch < 0 || e.threads < 0 || e.budget < 0 {
 		return o, fmt.Errorf("--n-ctx %d, --n-batch %d, --threads %d and --mem-budget %d must not be negative", e.context, e.batch, e.threads, e.budget)
+	}
+	if e.budget > maxBudget {
+		return o, fmt.Errorf("--mem-budget %d must be at most %d", e.budget, maxBudget)
 	}
 	if len(o.Backends) == 0 {
 		if names := os.Getenv("MINFER_BACKENDS"); names != "" {

@@ -43,7 +43,7 @@ built into this program. Without PROMPT the prompt is read from standard input.`
 		Example: `  minfer tiny "Tell me a story about a brave fox."
   minfer qwen2.5-0.5b-instruct-q4_0.gguf "What is the capital of France?" --greedy -n 64
   echo "Once upon a time" | minfer tiny --no-template`,
-		Args:          cobra.RangeArgs(1, 2),
+		Args:          modelAndPrompt,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -84,7 +84,7 @@ built into this program. Without PROMPT the prompt is read from standard input.`
 			prompt := ""
 			if talk.on {
 				prompt = strings.Join(args[1:], "")
-			} else if prompt, err = promptOf(args[1:], cmd.InOrStdin()); err != nil {
+			} else if prompt, err = promptOf(args[1:], stdin(cmd)); err != nil {
 				return errors.Join(err, f.Close())
 			}
 			start := time.Now()
@@ -129,14 +129,25 @@ built into this program. Without PROMPT the prompt is read from standard input.`
 	return cmd
 }
 
+// modelAndPrompt says what is wrong with the arguments of the root command.
+func modelAndPrompt(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return errors.New("no MODEL is named ('minfer help' shows how)")
+	case len(args) > 2:
+		return fmt.Errorf("one MODEL and at most one PROMPT, not %d arguments: quote a prompt of several words", len(args))
+	}
+	return nil
+}
+
 // promptOf is the prompt argument, or what standard input holds, without its last line end.
-func promptOf(args []string, stdin io.Reader) (string, error) {
+func promptOf(args []string, in io.Reader) (string, error) {
 	if len(args) > 0 {
 		return args[0], nil
 	}
-	b, err := io.ReadAll(stdin)
+	b, err := readWhole(in, "the prompt on standard input", maxInput)
 	if err != nil {
-		return "", fmt.Errorf("reading the prompt from standard input: %w", err)
+		return "", err
 	}
 	text := strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r")
 	if text == "" {
@@ -160,7 +171,9 @@ func answer(cmd *cobra.Command, m *minfer.Model, out *console, prompt string, s 
 	if err := out.endReply(); err != nil {
 		return err
 	}
-	printTimes(cmd.ErrOrStderr(), g.Stats(), time.Since(start))
+	if s := g.Stats(); s.Generated > 0 || g.Err() == nil { // a prompt that was not evaluated whole has no speed
+		printTimes(cmd.ErrOrStderr(), s, time.Since(start))
+	}
 	printOpTimes(cmd.ErrOrStderr(), m.Engine().OpTimes())
 	return g.Err()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -90,15 +91,23 @@ func printInfo(w io.Writer, f *gguf.File) error {
 	fmt.Fprintf(w, "\n\nmetadata:\n")
 	for _, k := range f.Keys() {
 		v, _ := f.Value(k)
-		fmt.Fprintf(w, "  %s = %s\n", k, v.Summary(shownElements, shownBytes))
+		fmt.Fprintf(w, "  %s = %s\n", printable(k), v.Summary(shownElements, shownBytes))
 	}
 	fmt.Fprintf(w, "\ntensors:\n")
 	for _, t := range f.Tensors() {
-		if _, err := fmt.Fprintf(w, "  %-40s %-5s %v\n", t.Name, t.Type, t.Shape); err != nil {
+		if _, err := fmt.Fprintf(w, "  %-40s %-5s %v\n", printable(t.Name), t.Type, t.Shape); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// printable is a name out of a file as it may go to a terminal: quoted if it holds anything but visible characters.
+func printable(name string) string {
+	if quoted := strconv.Quote(name); quoted != `"`+name+`"` {
+		return quoted
+	}
+	return name
 }
 
 // printInfoJSON prints {"file", "metadata": {...}, "tensors": [{"name", "type", "shape", "bytes"}]}, keys in file order.

@@ -100,12 +100,12 @@ position by position.`,
 
 // readTokens reads ids separated by white space.
 func readTokens(path string) ([]int32, error) {
-	b, err := os.ReadFile(path)
+	text, err := readLimited(path, maxInput)
 	if err != nil {
 		return nil, err
 	}
 	var ids []int32
-	for _, field := range strings.Fields(string(b)) {
+	for _, field := range strings.Fields(text) {
 		id, err := strconv.ParseInt(field, 10, 32)
 		if err != nil {
 			return nil, fmt.Errorf("%s: token id '%s': %w", path, field, err)

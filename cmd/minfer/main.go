@@ -24,6 +24,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second interrupt ends the program at once
 	root := newRoot()
 	root.SetArgs(spellOut(args, root.Flags()))
 	err := root.ExecuteContext(ctx)

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/pflag"
@@ -178,12 +177,6 @@ func readLimited(path string, limit int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	b, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
-	}
-	if len(b) > limit {
-		return "", fmt.Errorf("%s has more than %d bytes", path, limit)
-	}
-	return string(b), nil
+	b, err := readWhole(f, path, limit)
+	return string(b), errors.Join(err, f.Close())
 }

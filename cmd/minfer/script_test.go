@@ -221,6 +221,9 @@ func writeModels(t *testing.T, dir string) {
 	all := f.Tensors()
 	write("mamba.gguf", rewrite(t, f, set("general.architecture", gguf.ValueOf("mamba")), all, nil))
 	write("pre.gguf", rewrite(t, f, set("tokenizer.ggml.pre", gguf.ValueOf("nonesuch")), all, nil))
+	write("escapes.gguf", rewrite(t, f, nil, all, func(w *gguf.Writer) error {
+		return w.Set("key\x1b[31m", gguf.ValueOf("value\x1b[32m"))
+	}))
 	write("lacking.gguf", rewrite(t, f, nil, slices.DeleteFunc(slices.Clone(all), func(x *gguf.Tensor) bool {
 		return x.Name == "blk.0.attn_q.weight" || x.Name == "blk.4.ffn_down.weight"
 	}), nil))

@@ -99,14 +99,11 @@ MINFER_NOW=2026-01-02T03:04:05 sets the clock that the template reads.`,
 				return err
 			}
 			if jsonl {
-				return renderLines(cmd.Context(), cmd.OutOrStdout(), cmd.InOrStdin(), render)
+				return renderLines(cmd.Context(), cmd.OutOrStdout(), stdin(cmd), render)
 			}
-			data, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxLine+1))
+			data, err := readWhole(stdin(cmd), "the request", maxLine)
 			if err != nil {
 				return err
-			}
-			if len(data) > maxLine {
-				return fmt.Errorf("the request has more than %d bytes", maxLine)
 			}
 			text, err := render(cmd.Context(), data)
 			if err != nil {

@@ -14,9 +14,6 @@ import (
 	"github.com/minfer-go/minfer/tokenizer"
 )
 
-// maxLine bounds one line of JSON on standard input.
-const maxLine = 64 << 20
-
 // newTokenize is minfer tokenize MODEL.
 func newTokenize() *cobra.Command {
 	var jsonl, plain bool
@@ -34,9 +31,9 @@ With --jsonl, every line {"text": ...} gives a line {"ids": [...]}.`,
 			}
 			t, err := tokenizer.New(f)
 			if err == nil && jsonl {
-				err = tokenizeLines(cmd.OutOrStdout(), cmd.InOrStdin(), t, !plain)
+				err = tokenizeLines(cmd.OutOrStdout(), stdin(cmd), t, !plain)
 			} else if err == nil {
-				err = tokenizeText(cmd.OutOrStdout(), cmd.InOrStdin(), t, !plain)
+				err = tokenizeText(cmd.OutOrStdout(), stdin(cmd), t, !plain)
 			}
 			return errors.Join(err, f.Close())
 		},
@@ -47,7 +44,7 @@ With --jsonl, every line {"text": ...} gives a line {"ids": [...]}.`,
 }
 
 func tokenizeText(w io.Writer, r io.Reader, t *tokenizer.Tokenizer, special bool) error {
-	text, err := io.ReadAll(r)
+	text, err := readWhole(r, "the text on standard input", maxInput)
 	if err != nil {
 		return err
 	}
@@ -60,7 +57,8 @@ func tokenizeLines(w io.Writer, r io.Reader, t *tokenizer.Tokenizer, special boo
 	in.Buffer(nil, maxLine)
 	out := bufio.NewWriter(w)
 	enc := json.NewEncoder(out)
-	for line := 1; in.Scan(); line++ {
+	line := 1
+	for ; in.Scan(); line++ {
 		if len(in.Bytes()) == 0 {
 			continue
 		}
@@ -81,5 +79,8 @@ func tokenizeLines(w io.Writer, r io.Reader, t *tokenizer.Tokenizer, special boo
 			return err
 		}
 	}
-	return errors.Join(in.Err(), out.Flush())
+	if err := in.Err(); err != nil {
+		return errors.Join(fmt.Errorf("line %d, of at most %d bytes: %w", line, maxLine, err), out.Flush())
+	}
+	return out.Flush()
 }
