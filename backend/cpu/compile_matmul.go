@@ -59,7 +59,7 @@ func (s *matStep) multiply(w *simd.Weight, dst []float32, pitch, from, to int) {
 const (
 	expandPanels = 8
 	streamTokens = 64
-	streamBytes  = 128 << 10
+	streamBytes  = 256 << 10
 	maxPanels    = 64
 )
 
@@ -291,7 +291,7 @@ func (c *compiler) gateUp(v graph.Value, x view, op graph.GateUp, out view) erro
 	s.from(c.input(v, x, c.d.kind(op.Gate)), x.n)
 	c.flush()
 	perPanel := 4 * simd.PanelRows * x.n
-	s.chunk = min(c.chunkOf(s.panels, 2*len(gate.Panels)/s.panels, x.n), max(1, gateScratch/perPanel))
+	s.chunk = min(c.chunkOf(s.panels, len(gate.Panels)/s.panels, x.n), max(1, gateScratch/perPanel))
 	s.tasks = (s.panels + s.chunk - 1) / s.chunk
 	size := simd.PanelBytes(up.Type, up.Cols)
 	for from := 0; from < s.panels; from += s.chunk {
