@@ -51,6 +51,7 @@ func TestScripts(t *testing.T) {
 			"floats":    floats,
 			"sameline":  sameLine,
 			"golden":    golden,
+			"serves":    serves,
 		},
 	})
 }
