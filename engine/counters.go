@@ -15,6 +15,7 @@ type Counters struct {
 	Cached    int            // of them found in the cells
 	Generated int            // tokens of ended requests
 	GaveWay   int            // times that a request lost its cells to an earlier one
+	Stalled   int            // times that nothing progressed and the running requests were failed
 	Programs  int            // compiled programs kept
 	Cells     kv.Stats
 }
@@ -25,6 +26,12 @@ type counters struct {
 	c       Counters
 	waiting int  // of c.Queued, those that gave way
 	looked  bool // somebody has read since the arena was counted
+}
+
+func (c *counters) stalled() {
+	c.mu.Lock()
+	c.c.Stalled++
+	c.mu.Unlock()
 }
 
 func (c *counters) gaveWay() {

@@ -129,6 +129,8 @@ func (e *Engine) step() {
 	params := e.compose()
 	if len(e.batch.Tokens) == 0 {
 		if e.stalled++; e.stalled >= stallLimit {
+			e.stalled = 0
+			e.counters.stalled()
 			for len(e.running) > 0 {
 				e.finish(e.running[0], ReasonFailure, fmt.Errorf("%w: no progress in %d turns", ErrInternal, stallLimit))
 			}

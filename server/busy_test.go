@@ -30,11 +30,11 @@ func (r *rig) hold(body string) (end func()) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	resp, err := r.web.Client().Do(req)
+	resp, err := r.web.Client().Do(req) //nolint:bodyclose // the caller ends it
 	if err != nil {
 		r.Fatal(err)
 	}
-	if _, err := bufio.NewReader(resp.Body).ReadString('\n'); err != nil || resp.StatusCode != 200 {
+	if _, err := bufio.NewReader(resp.Body).ReadString('\n'); err != nil || resp.StatusCode != http.StatusOK {
 		r.Fatalf("%d, %v", resp.StatusCode, err)
 	}
 	return func() {
@@ -326,8 +326,14 @@ func TestErrorsHaveAStatus(t *testing.T) {
 		err  error
 		want int
 	}{
-		{engine.ErrContextLength, 400}, {engine.ErrRequest, 400}, {engine.ErrBusy, 429}, {errors.Join(engine.ErrBusy, errors.New("waited 1 s")), 503},
-		{engine.ErrClosed, 503}, {engine.ErrInternal, 500}, {context.Canceled, statusClientGone}, {errors.New("other"), 500},
+		{engine.ErrContextLength, 400},
+		{engine.ErrRequest, 400},
+		{engine.ErrBusy, 429},
+		{errors.Join(engine.ErrBusy, errors.New("waited 1 s")), 503},
+		{engine.ErrClosed, 503},
+		{engine.ErrInternal, 500},
+		{context.Canceled, statusClientGone},
+		{errors.New("other"), 500},
 	} {
 		if have := asAPIError(c.err); have.status != c.want {
 			t.Errorf("%v: %d, want %d", c.err, have.status, c.want)
@@ -336,5 +342,42 @@ func TestErrorsHaveAStatus(t *testing.T) {
 	secret := asAPIError(errors.Join(engine.ErrInternal, errors.New("goroutine 1 [running]")))
 	if strings.Contains(secret.message, "goroutine") {
 		t.Error("a stack is told to clients")
+	}
+}
+
+// TestWaiting: a stream that waits says so, with the number of requests before it, and a failure after that arrives in the
+// stream.
+func TestWaiting(t *testing.T) {
+	m := tiny(t, slow(engine.Options{Sequences: 1, QueueTimeout: 400 * time.Millisecond}))
+	r := rigOn(t, m)
+	r.server.patience = 20 * time.Millisecond
+	end := r.hold(endless)
+	defer end()
+	var wg sync.WaitGroup
+	bodies := map[string]string{
+		"/v1/chat/completions": `{"stream":true,` + capital + `}`, "/v1/responses": `{"stream":true,"input":"Hi"}`,
+		"/v1/messages": `{"stream":true,"max_tokens":5,"messages":[{"role":"user","content":"Hi"}]}`, "/v1/completions": `{"stream":true,"prompt":"Hi"}`,
+		"/api/chat": `{"messages":[{"role":"user","content":"Hi"}]}`,
+	}
+	var mu sync.Mutex
+	queued := 0
+	for path, body := range bodies {
+		wg.Go(func() {
+			status, _, text := r.do(http.MethodPost, path, body)
+			if status != http.StatusOK || !strings.Contains(text, "waited") {
+				t.Errorf("%s: %d %s", path, status, text)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			queued += strings.Count(text, "before this one")
+			ping := strings.Contains(text, ": working") || strings.Contains(text, ": queued") || strings.Contains(text, "event: ping")
+			if path != "/api/chat" && !ping {
+				t.Errorf("%s does not say that it waits: %s", path, text)
+			}
+		})
+	}
+	wg.Wait()
+	if queued == 0 {
+		t.Error("no stream tells its position")
 	}
 }

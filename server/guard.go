@@ -64,7 +64,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 				allowed = "*"
 			}
 			w.Header().Set("Access-Control-Allow-Origin", allowed)
-			w.Header().Set("Access-Control-Expose-Headers", "Retry-After, X-Request-Id, X-Queue-Position")
+			w.Header().Set("Access-Control-Expose-Headers", "Retry-After, X-Request-Id")
 		}
 		if e := g.check(r, listed); e != nil {
 			recordOf(r.Context()).fail(e)

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -64,17 +63,17 @@ func (s *Server) stream(ctx context.Context, enc encoder, tasks ...*task) error 
 		begun = true
 		return enc.begin(r)
 	}
-	ticker := time.NewTicker(keepAlive)
+	ticker := time.NewTicker(s.patience)
 	defer ticker.Stop()
 	for {
 		select {
 		case e, ok := <-r.events:
 			if !ok {
 				if err := context.Cause(ctx); err != nil {
-					return nil //nolint:nilerr // the client is gone: nobody to tell
+					return nil // the client is gone: nobody to tell
 				}
 				if err := begin(); err != nil {
-					return nil //nolint:nilerr // likewise
+					return nil // likewise
 				}
 				_ = enc.end(r)
 				return nil
@@ -203,12 +202,4 @@ func (l *lines) line(v any) error {
 		return err
 	}
 	return l.write(append(b, '\n'))
-}
-
-// rawJSON is a JSON value, null where there is none.
-func rawJSON(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
-		return json.RawMessage("null")
-	}
-	return raw
 }

@@ -16,7 +16,7 @@ const rateWindow = 16 * time.Second
 // metrics are the server's own counts; the engine has the others.
 type metrics struct {
 	requests, completed, rejected, dropped atomic.Int64
-	inFlight, abandoned, stalled           atomic.Int64
+	inFlight, abandoned                    atomic.Int64
 	prompt, cached, completion             atomic.Int64
 	tokens                                 window
 

@@ -143,7 +143,6 @@ type ollamaBuilder struct {
 	server *Server
 	chat   bool
 	total  ollamaReply // of the whole reply, or of the last line
-	scores []fullScore
 	reason engine.Reason
 }
 

@@ -11,7 +11,7 @@ import (
 
 // A record is what the log tells of a request.
 type record struct {
-	api    string
+	id     string // told to the client
 	user   string
 	usage  usage
 	ran    bool   // a run took place
@@ -77,7 +77,8 @@ func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // logged writes one line for each request and turns a panic into an answer.
 func (s *Server) logged(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began, q := time.Now(), &record{}
+		began, q := time.Now(), &record{id: "req_" + newID()}
+		w.Header().Set("X-Request-Id", q.id)
 		sw := &statusWriter{ResponseWriter: w}
 		r = r.WithContext(context.WithValue(r.Context(), recordKey{}, q))
 		defer func() {
@@ -109,7 +110,7 @@ func (s *Server) write(r *http.Request, q *record, status int, took time.Duratio
 		status = statusClientGone
 	}
 	attrs := []slog.Attr{
-		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", status), slog.String("client", r.RemoteAddr),
+		slog.String("id", q.id), slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", status), slog.String("client", r.RemoteAddr),
 		slog.Float64("total_ms", ms(took)),
 	}
 	if q.user != "" {

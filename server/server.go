@@ -60,6 +60,7 @@ type Server struct {
 	slots    *slotsFile
 	guard    guard
 	draining atomic.Bool
+	patience time.Duration // after which a stream says that it still waits
 	handler  http.Handler
 }
 
@@ -86,7 +87,7 @@ func New(ctx context.Context, m Model, o Options) (*Server, error) {
 	if err := m.Format.Check(ctx); err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, model: m, log: o.Log, started: time.Now()}
+	s := &Server{options: o, model: m, log: o.Log, started: time.Now(), patience: keepAlive}
 	for _, name := range append([]string{m.Name}, o.Aliases...) {
 		s.names = append(s.names, strings.ToLower(name))
 	}

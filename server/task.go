@@ -22,7 +22,6 @@ type task struct {
 	mask      func() sample.Mask // a constraint for one reply; nil for none
 	ignoreEnd bool
 	logprobs  *int
-	echo      bool // the reply begins with the prompt
 
 	reasoning bool      // reasoning is told from content
 	thinking  bool      // the prompt ends within reasoning
@@ -175,7 +174,7 @@ func (s *Server) follow(r *run, i int, stop context.CancelFunc) {
 // close ends a run and waits until the engine has let go of it.
 func (r *run) close() {
 	r.cancel()
-	for range r.events { //nolint:revive // until it is closed
+	for range r.events {
 	}
 }
 
