@@ -79,5 +79,6 @@ and what share that is of the rate at which the same weights can be read at all.
 	flags.IntSliceVarP(&c.Depths, "depth", "d", []int{0}, "tokens in the context before each test")
 	flags.IntVarP(&c.Reps, "reps", "r", 5, "timed repetitions of each test")
 	flags.StringVarP(&output, "output", "o", "md", "format: "+strings.Join(bench.Formats(), ", "))
+	cmd.AddCommand(newBenchServe())
 	return cmd
 }

@@ -47,11 +47,12 @@ var rooms = []room{
 	{"engine", []string{"quant", "gguf", "graph", "kv", "backend", "model", "tokenizer", "grammar", "sample"}, nil},
 	{"bench", []string{"quant", "gguf", "graph", "backend", "sample", "engine"}, nil},
 	{"bench/compare", nil, nil},
+	{"bench/load", nil, nil},
 	{"server", []string{"quant", "gguf", "backend", "model", "tokenizer", "jinja", "chat", "grammar", "sample", "engine"}, nil},
 	{".", []string{"quant", "gguf", "hub", "backend", "backend/cpu", "model", "tokenizer", "jinja", "chat", "grammar", "sample", "engine"}, nil},
 	{
 		"cmd/minfer",
-		[]string{"quant", "gguf", "hub", "graph", "backend", "model", "tokenizer", "jinja", "chat", "grammar", "sample", "engine", "bench", "server", "."},
+		[]string{"quant", "gguf", "hub", "graph", "backend", "model", "tokenizer", "jinja", "chat", "grammar", "sample", "engine", "bench", "bench/load", "server", "."},
 		[]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/reeflective/readline", "golang.org/x/sys"},
 	},
 }
