@@ -2,7 +2,9 @@ package cpu
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/minfer-go/minfer/backend"
 	"github.com/minfer-go/minfer/graph"
@@ -50,6 +52,7 @@ type packStep struct {
 func (s *packStep) Tasks() int { return (s.panels + packChunk - 1) / packChunk }
 
 func (s *packStep) Do(_ *team.Worker, task int) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // the source is a mapped file, which others can cut short
 	from := task * packChunk
 	simd.Pack(s.w.Panels, s.w.Type, s.src, s.w.Rows, s.w.Cols, from, min(from+packChunk, s.panels))
 }
@@ -82,11 +85,9 @@ func (d *Device) Load(ctx context.Context, weights []graph.Weight, src backend.W
 			return err
 		}
 		if isVector(w) {
-			v := make([]float32, w.In)
-			if err := quant.Decode(w.Type, v, data); err != nil {
-				return fmt.Errorf("%w: vector %s: %w", backend.ErrUnsupported, w.Name, err)
+			if d.vectors[w.Name], err = decodeVector(w, data); err != nil {
+				return err
 			}
-			d.vectors[w.Name] = v
 		} else {
 			bytes, err := packedBytes(w)
 			if err != nil {
@@ -100,6 +101,26 @@ func (d *Device) Load(ctx context.Context, weights []graph.Weight, src backend.W
 		src.Done(w)
 	}
 	return nil
+}
+
+// decodeVector expands a vector.
+func decodeVector(w graph.Weight, data []byte) (v []float32, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = unreadable(w, fmt.Errorf("%v", p))
+		}
+	}()
+	v = make([]float32, w.In)
+	if err := quant.Decode(w.Type, v, data); err != nil {
+		return nil, fmt.Errorf("%w: vector %s: %w", backend.ErrUnsupported, w.Name, err)
+	}
+	return v, nil
+}
+
+// unreadable is the error of a weight whose bytes could not be read to their end.
+func unreadable(w graph.Weight, err error) error {
+	return fmt.Errorf("%w: weight %s cannot be read; has its file become shorter? %w", backend.ErrRun, w.Name, err)
 }
 
 // packedBytes is the size of a packed matrix.
@@ -119,6 +140,13 @@ func (d *Device) pack(w graph.Weight, data, mem []byte) error {
 	}
 	m := &simd.Weight{Type: w.Type, Rows: w.Out, Cols: w.In, Panels: mem}
 	if err := d.team.Run([]team.Step{&packStep{m, data, simd.Panels(w.Out)}}); err != nil {
+		var p *team.PanicError
+		var fault interface{ Addr() uintptr } // what the runtime's error of a memory fault has beside its text
+		if errors.As(err, &p) {
+			if e, ok := p.Value.(error); ok && errors.As(e, &fault) {
+				return unreadable(w, e)
+			}
+		}
 		return fmt.Errorf("%w: packing %s: %w", backend.ErrRun, w.Name, err)
 	}
 	d.matrices[w.Name] = m

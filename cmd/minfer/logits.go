@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -57,22 +58,14 @@ position by position.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, e.Close()) }()
-			out, err := os.Create(outFile)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, out.Close()) }()
-			w := bufio.NewWriterSize(out, 1<<20)
-			var failed error
-			j, err := e.Submit(cmd.Context(), engine.Request{
+			out := &floatFile{path: outFile}
+			ctx, cancel := context.WithCancel(cmd.Context())
+			defer cancel()
+			j, err := e.Submit(ctx, engine.Request{
 				Prompt: ids, Chunk: chunk, Sampling: sample.Neutral(),
 				Logits: func(_ int, logits []float32) {
-					var b [4]byte
-					for _, x := range logits {
-						binary.LittleEndian.PutUint32(b[:], math.Float32bits(x))
-						if _, err := w.Write(b[:]); err != nil {
-							failed = err
-						}
+					if out.write(logits); out.err != nil {
+						cancel()
 					}
 				},
 			})
@@ -81,7 +74,10 @@ position by position.`,
 			}
 			j.Next()
 			_, _, err = j.Result()
-			return errors.Join(err, failed, w.Flush())
+			if failed := out.close(); failed != nil {
+				return failed
+			}
+			return err
 		},
 	}
 	flags := cmd.Flags()
@@ -96,6 +92,43 @@ position by position.`,
 		}
 	}
 	return cmd
+}
+
+// A floatFile is created with its first numbers: a prompt that is refused leaves what was there before. It keeps its first
+// error and does nothing after it.
+type floatFile struct {
+	path string
+	f    *os.File
+	w    *bufio.Writer
+	err  error
+}
+
+// write appends numbers, little-endian.
+func (o *floatFile) write(xs []float32) {
+	if o.f == nil && o.err == nil {
+		if o.f, o.err = os.Create(o.path); o.err == nil {
+			o.w = bufio.NewWriterSize(o.f, 1<<20)
+		}
+	}
+	var b [4]byte
+	for _, x := range xs {
+		if o.err != nil {
+			return
+		}
+		binary.LittleEndian.PutUint32(b[:], math.Float32bits(x))
+		_, o.err = o.w.Write(b[:])
+	}
+}
+
+// close ends the file and returns the first error of its life.
+func (o *floatFile) close() error {
+	if o.f == nil {
+		return o.err
+	}
+	if o.err == nil {
+		o.err = o.w.Flush()
+	}
+	return errors.Join(o.err, o.f.Close())
 }
 
 // readTokens reads ids separated by white space.

@@ -40,6 +40,7 @@ func run(args []string) int {
 
 func newRoot() *cobra.Command {
 	root := newGenerate()
+	root.Version = version()
 	root.AddCommand(newTokenize(), newLogits(), newInfo(), newList(), newBench(), newTemplate(), newServe())
 	return root
 }
