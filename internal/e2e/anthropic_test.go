@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
 	"testing"
 
 	"github.com/anthropics/anthropic-sdk-go/v2"
@@ -78,7 +79,7 @@ func TestAnthropicErrors(t *testing.T) {
 	params.Model = "other"
 	_, err := c.Messages.New(t.Context(), params)
 	var have *anthropic.Error
-	if !errors.As(err, &have) || have.StatusCode != 404 || have.Type() != anthropic.ErrorTypeNotFoundError {
+	if !errors.As(err, &have) || have.StatusCode != http.StatusNotFound || have.Type() != anthropic.ErrorTypeNotFoundError {
 		t.Errorf("%v", err)
 	}
 	models, err := c.Models.List(t.Context(), anthropic.ModelListParams{})

@@ -40,5 +40,3 @@ func serve(t *testing.T) string {
 var schema = map[string]any{
 	"type": "object", "properties": map[string]any{"city": map[string]any{"enum": []string{"Paris"}}}, "required": []string{"city"}, "additionalProperties": false,
 }
-
-const arguments = `{"city": "Paris"}`
