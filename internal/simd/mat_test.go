@@ -234,6 +234,14 @@ func TestQuantize(t *testing.T) {
 				x[cols-1] = bad
 				check(fmt.Sprint("with ", bad))
 			}
+			// Blocks side by side that are scaled and that are not.
+			for shift := range 5 {
+				x = randomActs(rng, 1, cols)
+				for i := range x {
+					x[i] *= []float32{1, 0, float32(math.NaN()), 0x1p-140, 0x1p60}[(i/BlockLen+shift)%5]
+				}
+				check(fmt.Sprint("mixed ", shift))
+			}
 		}
 	})
 }
