@@ -258,3 +258,11 @@ func (asm *attnASM) blockValues(acc, alpha, p []float32, b *attnView, n, lo, hi 
 	}
 	kernel(&acc[0], &alpha[0], &p[lo], &b.layerV[0], &b.cells[lo], n, hi-lo, b.hd)
 }
+
+// narrowRow is F32ToF16 of a set from src to the row of halves at the start of dst.
+func narrowRow(isa ISA, dst []byte, src []float32) {
+	if len(src) > 0 {
+		dst = dst[:2*len(src)]
+		narrow(isa, unsafe.Slice((*uint16)(unsafe.Pointer(&dst[0])), len(src)), src)
+	}
+}

@@ -158,32 +158,64 @@ func (a *Attn) StoreKV(l *KVLayer, cell int, k, v []float32) {
 			l.storeQ8(a.isa, h, cell, kh, vh)
 			continue
 		}
-		kat, vat := l.keyAt(h, cell), l.valueAt(h, cell)
+		key, value := l.K[l.keyAt(h, cell):], l.V[l.valueAt(h, cell):]
 		if l.Type == KVF16 {
-			storeHalf(a.isa, l.K[kat:], l.keyStride(), kh)
-			storeHalf(a.isa, l.V[vat:], 2, vh)
+			storeHalves(a.isa, key, kh)
+			narrowRow(a.isa, value, vh)
 			continue
 		}
-		stride := l.keyStride()
-		for d, x := range kh {
-			binary.LittleEndian.PutUint32(l.K[kat+d*stride:], math.Float32bits(x))
-		}
+		storeFloats(key, kh)
 		for d, x := range vh {
-			binary.LittleEndian.PutUint32(l.V[vat+d*4:], math.Float32bits(x))
+			binary.LittleEndian.PutUint32(value[d*4:], math.Float32bits(x))
 		}
 	}
 }
 
-// storeHalf writes src as halves that lie stride bytes apart.
-func storeHalf(isa ISA, dst []byte, stride int, src []float32) {
-	const group = 64
-	var half [group]uint16
-	for at := 0; at < len(src); at += group {
-		part := src[at:min(at+group, len(src))]
-		narrow(isa, half[:len(part)], part)
-		for i, h := range half[:len(part)] {
-			binary.LittleEndian.PutUint16(dst[(at+i)*stride:], h)
+// The elements that the loops over keys store with one check of bounds.
+const keyRun = 8
+
+// storeHalves writes src as halves in one lane of a tile of keys.
+func storeHalves(isa ISA, lane []byte, src []float32) {
+	const group, stride = 128, 2 * KVTile
+	var room [group]uint16
+	for ; len(src) > 0; src = src[min(group, len(src)):] {
+		half := room[:min(group, len(src))]
+		narrow(isa, half, src[:len(half)])
+		for ; len(half) >= keyRun; half = half[keyRun:] {
+			run, x := (*[(keyRun-1)*stride + 2]byte)(lane), (*[keyRun]uint16)(half)
+			binary.LittleEndian.PutUint16(run[0*stride:], x[0])
+			binary.LittleEndian.PutUint16(run[1*stride:], x[1])
+			binary.LittleEndian.PutUint16(run[2*stride:], x[2])
+			binary.LittleEndian.PutUint16(run[3*stride:], x[3])
+			binary.LittleEndian.PutUint16(run[4*stride:], x[4])
+			binary.LittleEndian.PutUint16(run[5*stride:], x[5])
+			binary.LittleEndian.PutUint16(run[6*stride:], x[6])
+			binary.LittleEndian.PutUint16(run[7*stride:], x[7])
+			lane = lane[min(keyRun*stride, len(lane)):] // of the last run the lane has no whole stride
 		}
+		for i, h := range half {
+			binary.LittleEndian.PutUint16(lane[i*stride:], h)
+		}
+	}
+}
+
+// storeFloats writes src in one lane of a tile of keys.
+func storeFloats(lane []byte, src []float32) {
+	const stride = 4 * KVTile
+	for ; len(src) >= keyRun; src = src[keyRun:] {
+		run, x := (*[(keyRun-1)*stride + 4]byte)(lane), (*[keyRun]float32)(src)
+		binary.LittleEndian.PutUint32(run[0*stride:], math.Float32bits(x[0]))
+		binary.LittleEndian.PutUint32(run[1*stride:], math.Float32bits(x[1]))
+		binary.LittleEndian.PutUint32(run[2*stride:], math.Float32bits(x[2]))
+		binary.LittleEndian.PutUint32(run[3*stride:], math.Float32bits(x[3]))
+		binary.LittleEndian.PutUint32(run[4*stride:], math.Float32bits(x[4]))
+		binary.LittleEndian.PutUint32(run[5*stride:], math.Float32bits(x[5]))
+		binary.LittleEndian.PutUint32(run[6*stride:], math.Float32bits(x[6]))
+		binary.LittleEndian.PutUint32(run[7*stride:], math.Float32bits(x[7]))
+		lane = lane[min(keyRun*stride, len(lane)):]
+	}
+	for i, x := range src {
+		binary.LittleEndian.PutUint32(lane[i*stride:], math.Float32bits(x))
 	}
 }
 

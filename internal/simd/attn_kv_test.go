@@ -83,6 +83,46 @@ func TestKVStoreConcurrent(t *testing.T) {
 	}
 }
 
+// TestKVStoreBytes: a store of floats or halves writes every element of its cell, rounded as F32ToF16 rounds, and no
+// other byte, for heads of any length and cells at both ends of a tile.
+func TestKVStoreBytes(t *testing.T) {
+	special := []float32{
+		0, float32(math.Copysign(0, -1)), 65504, 65519.99, 65520, -1e30, 0x1p-24, 0x1p-25, 0x1.8p-25, -0x1.fp-15, 1 + 0x1p-11,
+		float32(math.NaN()), math.Float32frombits(0xffc12345), float32(math.Inf(1)), float32(math.Inf(-1)),
+	}
+	eachSet(t, func(t *testing.T, s *Set) {
+		r := rand.New(rand.NewPCG(21, 21))
+		lengths := []int{64, 80, 120, 127, 128, 129, 135, 136, 192, 256, 260}
+		for hd := 1; hd <= 34; hd++ {
+			lengths = append(lengths, hd)
+		}
+		for _, hd := range lengths {
+			const heads, cells = 2, 2 * KVTile
+			k, v := f32s(heads*hd, r), f32s(heads*hd, r)
+			for i := range k {
+				if i%3 == 0 {
+					k[i], v[len(v)-1-i] = special[r.IntN(len(special))], special[r.IntN(len(special))]
+				}
+			}
+			for _, typ := range []KVType{KVF32, KVF16} {
+				for _, cell := range []int{0, 7, KVTile - 1, KVTile, cells - 1} {
+					l, want := newLayer(t, typ, heads, hd, cells), newLayer(t, typ, heads, hd, cells)
+					for h := range heads {
+						for d := range hd {
+							typ.store(want.K[want.keyAt(h, cell)+d*want.keyStride():], k[h*hd+d])
+							typ.store(want.V[want.valueAt(h, cell)+d*typ.RowBytes(1):], v[h*hd+d])
+						}
+					}
+					s.StoreKV(l, cell, guarded(t, k), guarded(t, v))
+					if !bytes.Equal(l.K, want.K) || !bytes.Equal(l.V, want.V) {
+						t.Fatalf("%v, heads of %d, cell %d: other bytes than element by element", typ, hd, cell)
+					}
+				}
+			}
+		}
+	})
+}
+
 // TestKVRowBytes: rows of any bytes come back as they were, a store touches its own cell alone, and rows are in the
 // order and format of their type.
 func TestKVRowBytes(t *testing.T) {
