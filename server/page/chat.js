@@ -191,8 +191,8 @@ async function reply() {
   $("send").textContent = "Send";
   const parts = [];
   if (usage) {
-    const seconds = (performance.now() - first) / 1000;
-    parts.push(`${usage.completion_tokens} tokens`, `${((usage.completion_tokens - 1) / seconds).toFixed(1)} tokens/s`, `first after ${((first - began) / 1000).toFixed(2)} s`);
+    const seconds = (performance.now() - began) / 1000;
+    parts.push(`${usage.completion_tokens} tokens`, `${(usage.completion_tokens / seconds).toFixed(1)} tokens/s`, `first after ${((first - began) / 1000).toFixed(2)} s`);
   }
   if (finish && finish !== "stop") parts.push(finish === "length" ? "cut at the limit" : finish);
   view.note.textContent = parts.join(" · ");
