@@ -117,12 +117,16 @@ func (m *Mat) SetRow(a *Acts, token int, x []float32) {
 func storeF32(buf []byte, width, slot int, x []float32) {
 	for at := slot * f32Record; at < len(buf); at += width * f32Record {
 		record := (*[f32Record]byte)(buf[at:])
-		n := min(floatUnit, len(x))
-		for i, v := range x[:n] {
+		if len(x) >= floatUnit {
+			putUnit(record, (*[floatUnit]float32)(x))
+			x = x[floatUnit:]
+			continue
+		}
+		clear(record[4*len(x):])
+		for i, v := range x {
 			putF32(record[4*i:4*i+4], v)
 		}
-		clear(record[4*n:])
-		x = x[n:]
+		x = nil
 	}
 }
 

@@ -2,7 +2,11 @@
 
 package simd
 
-import "github.com/minfer-go/minfer/quant"
+import (
+	"unsafe"
+
+	"github.com/minfer-go/minfer/quant"
+)
 
 type (
 	// dotFunc is a generated kernel for one class and one width of group: see dotTask. stride counts numbers, start
@@ -59,4 +63,9 @@ func (t *fewTask) run(kernels []fewFunc) {
 	if whole < t.count {
 		kernel(&t.dst[whole*PanelRows], t.stride, &t.panels[whole*t.size], &t.acts[0], 1, t.units, t.rows%PanelRows)
 	}
+}
+
+// putUnit writes the numbers of x, little-endian as these machines are.
+func putUnit(record *[f32Record]byte, x *[floatUnit]float32) {
+	*(*[floatUnit]float32)(unsafe.Pointer(record)) = *x
 }

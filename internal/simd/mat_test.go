@@ -1,6 +1,8 @@
 package simd
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -192,6 +194,38 @@ func TestMatMulNotFinite(t *testing.T) {
 			}
 		}
 	})
+}
+
+// storeF32 keeps the bits of every number, clears what a last record has beyond them, and writes to no other token.
+func TestStoreF32(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 12))
+	for _, cols := range []int{1, 15, 16, 17, 32, 47, 64, 65} {
+		x := make([]float32, cols)
+		for i := range x {
+			x[i] = math.Float32frombits(rng.Uint32()) // NaNs among them
+		}
+		records, _ := actsRecords(ActsF32, cols)
+		for width := 1; width <= maxTile; width++ {
+			for slot := range width {
+				got := guardAlloc[byte](t, records*width*f32Record)
+				want := make([]byte, len(got))
+				for i := range got {
+					got[i], want[i] = 0x77, 0x77
+				}
+				for i := range records * floatUnit {
+					bits := uint32(0)
+					if i < cols {
+						bits = math.Float32bits(x[i])
+					}
+					binary.LittleEndian.PutUint32(want[(i/floatUnit*width+slot)*f32Record+i%floatUnit*4:], bits)
+				}
+				storeF32(got, width, slot, guarded(t, x))
+				if !bytes.Equal(got, want) {
+					t.Fatalf("%d columns, width %d slot %d: other bytes than number by number", cols, width, slot)
+				}
+			}
+		}
+	}
 }
 
 // quantize of every set equals the portable one to the bit, in groups of every width and place.
