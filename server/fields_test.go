@@ -94,6 +94,8 @@ func TestFieldRefusals(t *testing.T) {
 		{"/v1/chat/completions", `"max_completion_tokens":2`, "max_completion_tokens"},
 		{"/v1/chat/completions", `"logit_bias":{"x":1}`, "logit_bias"},
 		{"/v1/chat/completions", `"logit_bias":{"5":101}`, "bias"},
+		{"/v1/chat/completions", `"logit_bias":[[5]]`, "logit_bias"},
+		{"/v1/chat/completions", `"logit_bias":[[5,1,2]]`, "logit_bias"},
 		{"/v1/chat/completions", `"logit_bias":{"99999":1}`, "99999"},
 		{"/v1/chat/completions", `"stream_options":{"include_usage":true}`, "stream_options"},
 		{"/v1/chat/completions", `"stream":true,"stream_options":{"include_obfuscation":true}`, "include_obfuscation"},

@@ -100,7 +100,7 @@ func logitBias(s *sampling, raw json.RawMessage) error {
 		}
 		return nil
 	}
-	var list [][2]json.RawMessage
+	var list [][]json.RawMessage
 	if err := strict(raw, &list); err != nil {
 		return err
 	}
@@ -108,6 +108,9 @@ func logitBias(s *sampling, raw json.RawMessage) error {
 		return fmt.Errorf("%d entries, the limit is %d", len(list), sample.MaxLogitBiases)
 	}
 	for i, pair := range list {
+		if len(pair) != 2 {
+			return fmt.Errorf("entry %d has %d elements, not 2", i, len(pair))
+		}
 		b := textBias{ban: string(pair[1]) == "false"}
 		if !b.ban {
 			if err := strict(pair[1], &b.value); err != nil {
