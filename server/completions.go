@@ -104,6 +104,9 @@ func (s *Server) completionTasks(ctx context.Context, q *completionRequest) ([]*
 	if n := len(q.prompts.texts); n == 0 || n > MaxPrompts {
 		return nil, badField("prompt", "%d prompts, must be 1 to %d", n, MaxPrompts)
 	}
+	if n := len(q.prompts.texts) * max(q.n, 1); n > MaxChoices {
+		return nil, badField("n", "%d replies to all prompts, the limit is %d", n, MaxChoices)
+	}
 	if q.bestOf != nil && *q.bestOf != max(q.n, 1) {
 		return nil, badField("best_of", "replies are not ranked: it must equal n")
 	}

@@ -176,6 +176,7 @@ func TestFieldRefusals(t *testing.T) {
 		{"/v1/completions", `{"prompt":[]}`, "prompt"},
 		{"/v1/completions", `{"prompt":[99999]}`, "99999"},
 		{"/v1/completions", `{"prompt":[true]}`, "prompt"},
+		{"/v1/completions", `{"prompt":["a","b"],"n":65}`, "130 replies"},
 		{"/v1/completions", `{"prompt":"x","max_tokens":0}`, "max_tokens"},
 		{"/v1/completions", `{"prompt":""}`, "prompt"},
 		{"/v1/embeddings", `{"input":""}`, "input"},

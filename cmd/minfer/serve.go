@@ -30,7 +30,7 @@ const (
 	defaultHost         = "127.0.0.1"
 	defaultPort         = 8080
 	defaultSlots        = 4
-	defaultQueue        = 64
+	defaultQueue        = 256
 	defaultQueueTimeout = 5 * time.Minute
 	defaultDrain        = 30 * time.Second
 )
