@@ -168,18 +168,21 @@ func TestCancelKeepsTheTurn(t *testing.T) {
 	}
 }
 
-// overflow holds a conversation in a context that is too small for it.
-func overflow(t *testing.T, m *minfer.Model, check func(c *minfer.Conversation, turn int, text string, s minfer.TurnStats)) {
+// overflow holds a conversation in a context that is too small for it. check is told, too, whether messages were forgotten
+// while the reply was under way.
+func overflow(t *testing.T, m *minfer.Model, check func(c *minfer.Conversation, turn int, text string, s minfer.TurnStats, within bool)) {
 	c := m.NewConversation(minfer.Greedy(), minfer.System("You are helpful."), minfer.MaxTokens(60))
 	defer c.Close()
 	forgotten := 0
 	for i, q := range questions {
-		text, stats := say(t, c, q)
+		turn, err := c.Say(context.Background(), q)
+		early := c.Forgotten()
+		text, stats := finish(t, turn, err)
 		forgotten += stats.Forgotten
 		if c.Held() > m.Engine().Context() {
 			t.Errorf("turn %d: %d tokens held", i, c.Held())
 		}
-		check(c, i, text, stats)
+		check(c, i, text, stats, c.Forgotten() > early)
 	}
 	if forgotten == 0 || forgotten != c.Forgotten() || len(c.Messages()) != 2*len(questions) {
 		t.Errorf("%d messages forgotten in turns, %d in all, of %d", forgotten, c.Forgotten(), len(c.Messages()))
@@ -189,7 +192,7 @@ func overflow(t *testing.T, m *minfer.Model, check func(c *minfer.Conversation, 
 func TestOverflowShifts(t *testing.T) {
 	m := open(t, minfer.WithContext(192))
 	shifts := 0
-	overflow(t, m, func(_ *minfer.Conversation, i int, _ string, s minfer.TurnStats) {
+	overflow(t, m, func(_ *minfer.Conversation, i int, _ string, s minfer.TurnStats, _ bool) {
 		if s.Forgotten == 0 {
 			return
 		}
@@ -205,13 +208,18 @@ func TestOverflowShifts(t *testing.T) {
 func TestOverflowWithoutShift(t *testing.T) {
 	t.Setenv("MINFER_NO_CONTEXT_SHIFT", "1")
 	m := open(t, minfer.WithContext(192))
-	overflow(t, m, func(c *minfer.Conversation, i int, text string, s minfer.TurnStats) {
+	compared := 0
+	overflow(t, m, func(c *minfer.Conversation, i int, text string, s minfer.TurnStats, within bool) {
 		if s.Forgotten == 0 {
 			return
 		}
 		if !s.Rerendered {
 			t.Errorf("turn %d: %+v: shifted", i, s)
 		}
+		if within {
+			return // its beginning was a reply to more messages
+		}
+		compared++
 		all := c.Messages()
 		g, err := m.Chat(context.Background(), all[c.Forgotten():len(all)-1], minfer.Greedy(), minfer.System("You are helpful."), minfer.MaxTokens(60))
 		if err != nil {
@@ -221,6 +229,9 @@ func TestOverflowWithoutShift(t *testing.T) {
 			t.Errorf("turn %d: %q, the messages that are left give %q, %v", i, text, want, err)
 		}
 	})
+	if compared == 0 {
+		t.Error("no turn forgot messages before its reply")
+	}
 }
 
 // TestOverflowWithinReply: a reply that does not fit beside earlier turns goes on after they are gone.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -211,8 +210,9 @@ func valid(t rapid.TB, s *jsonschema.Schema, text []byte) bool {
 // finds them valid, and whatever random tokens spell parses and validates.
 func TestRandomSchemas(t *testing.T) {
 	v := smallVocab()
-	compiled, refusals := 0, map[string]int{}
+	tried, compiled, refusals := 0, 0, map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
+		tried++
 		schema := encode(drawDocument(t))
 		g, err := FromJSONSchema(schema)
 		check := validator(t, schema)
@@ -251,7 +251,7 @@ func TestRandomSchemas(t *testing.T) {
 		}
 	})
 	t.Logf("%d schemas compiled, refused: %v", compiled, refusals)
-	if compiled < 30 && os.Getenv("MINFER_LONG") == "" {
-		t.Errorf("only %d random schemas compile", compiled)
+	if compiled < tried/4 {
+		t.Errorf("only %d of %d random schemas compile", compiled, tried)
 	}
 }

@@ -28,6 +28,9 @@ var speed = regexp.MustCompile(`; prefill [0-9.]+ ms, [0-9.]+ tok/s\]`)
 
 // TestRecordedConversation holds docs/conversation.md to the program: go test ./cmd/minfer -run Recorded -update writes it.
 func TestRecordedConversation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("twelve turns on the portable kernels take long under the race detector")
+	}
 	if runtime.GOARCH != "amd64" {
 		t.Skip("another architecture may round otherwise, and say something else")
 	}

@@ -58,7 +58,7 @@ func tokenizeLines(w io.Writer, r io.Reader, t *tokenizer.Tokenizer, special boo
 	out := bufio.NewWriter(w)
 	enc := json.NewEncoder(out)
 	line := 1
-	for ; in.Scan(); line++ {
+	for ; in.Scan() && in.Err() == nil; line++ { // a read that fails leaves half a line
 		if len(in.Bytes()) == 0 {
 			continue
 		}
