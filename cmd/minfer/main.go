@@ -41,6 +41,6 @@ func run(args []string) int {
 func newRoot() *cobra.Command {
 	root := newGenerate()
 	root.Version = version()
-	root.AddCommand(newTokenize(), newLogits(), newInfo(), newList(), newBench(), newTemplate(), newServe())
+	root.AddCommand(newTokenize(), newLogits(), newInfo(), newList(), newBench(), newTemplate(), newGrammar(), newServe())
 	return root
 }

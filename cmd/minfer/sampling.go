@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/minfer-go/minfer"
-	"github.com/minfer-go/minfer/grammar"
 	"github.com/minfer-go/minfer/sample"
 )
 
@@ -23,13 +22,11 @@ type samplingFlags struct {
 	breakerTexts []string
 	ignoreEnd    bool
 
-	grammarFile, grammarText, schemaFile, schemaText string
-
-	flags *pflag.FlagSet
+	language grammarFlags
 }
 
 func (s *samplingFlags) register(f *pflag.FlagSet) {
-	s.c, s.flags = sample.Default(), f
+	s.c = sample.Default()
 	c := &s.c
 	f.IntVarP(&s.maxTokens, "n-predict", "n", minfer.DefaultMaxTokens, "most tokens to generate; -1 runs to the end of the context")
 	f.StringArrayVar(&s.stop, "stop", nil, "end the reply at this `TEXT`; repeatable")
@@ -67,10 +64,7 @@ func (s *samplingFlags) register(f *pflag.FlagSet) {
 	f.Float64Var(&c.MirostatEta, "mirostat-eta", c.MirostatEta, "learning rate of mirostat")
 	f.IntVar(&c.MirostatM, "mirostat-m", c.MirostatM, "tokens from which mirostat 1 estimates")
 
-	f.StringVar(&s.grammarFile, "grammar", "", "constrain the reply to the GBNF grammar in `FILE`")
-	f.StringVar(&s.grammarText, "grammar-str", "", "constrain the reply to this `GBNF` grammar")
-	f.StringVar(&s.schemaFile, "json-schema", "", "constrain the reply to the JSON Schema in `FILE`")
-	f.StringVar(&s.schemaText, "json-schema-str", "", "constrain the reply to this JSON `SCHEMA`")
+	s.language.register(f, "constrain the reply to")
 }
 
 // settings reads the flags that need no model; values that make no sense are refused.
@@ -100,7 +94,7 @@ func (s *samplingFlags) settings() (minfer.Settings, error) {
 		}
 		c.DryBreakers = b
 	}
-	g, err := s.grammar()
+	g, err := s.language.compile()
 	if err != nil {
 		return none, err
 	}
@@ -126,49 +120,6 @@ func (s *samplingFlags) complete(m *minfer.Model, have *minfer.Settings) error {
 		have.Sampling.DryBreakers = b
 	}
 	return have.Sampling.Validate(m.Tokenizer().VocabSize())
-}
-
-// grammar compiles the grammar or schema that the flags give; nil without one.
-func (s *samplingFlags) grammar() (*grammar.Grammar, error) {
-	var found *grammar.Grammar
-	var by string
-	for _, source := range []struct {
-		flag    string
-		value   string
-		file    bool
-		compile func(string) (*grammar.Grammar, error)
-	}{
-		{"grammar", s.grammarFile, true, grammar.ParseGBNF},
-		{"grammar-str", s.grammarText, false, grammar.ParseGBNF},
-		{"json-schema", s.schemaFile, true, schemaGrammar},
-		{"json-schema-str", s.schemaText, false, schemaGrammar},
-	} {
-		if !s.flags.Changed(source.flag) {
-			continue
-		}
-		if by != "" {
-			return nil, fmt.Errorf("--%s and --%s exclude each other", by, source.flag)
-		}
-		by = source.flag
-		text, name := source.value, "--"+source.flag
-		if source.file {
-			var err error
-			if text, err = readLimited(source.value, grammar.MaxSource); err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-			name += " " + source.value
-		}
-		g, err := source.compile(text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		found = g
-	}
-	return found, nil
-}
-
-func schemaGrammar(text string) (*grammar.Grammar, error) {
-	return grammar.FromJSONSchema([]byte(text))
 }
 
 // readLimited reads a text file of at most limit bytes.
