@@ -166,7 +166,7 @@ func (p *printer) digits(d, s int32) string {
 		if a.accept[s] {
 			alts = append(alts, `""`)
 		}
-		return strings.Join(alts, " | ")
+		return p.either(alts)
 	})
 }
 
@@ -252,6 +252,6 @@ func (p *printer) text(d, s int32) string {
 		if p.m.dfas[d].accept[s] {
 			alts = append(alts, `"\""`)
 		}
-		return strings.Join(alts, " | ")
+		return p.either(alts)
 	})
 }
