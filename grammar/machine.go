@@ -32,10 +32,11 @@ type lazyNode struct {
 
 // machine expands the shapes of a compiler into automaton nodes as matching meets them.
 type machine struct {
-	c     *compiler
-	a     *automaton
-	ids   map[lazyNode]int32
-	descr map[int32]lazyNode
+	c      *compiler
+	a      *automaton
+	number func(*numSet) (*dfa, error)
+	ids    map[lazyNode]int32
+	descr  map[int32]lazyNode
 
 	literals []*literalTrie
 	litOf    map[termID]int32
@@ -55,14 +56,14 @@ type machine struct {
 // maxIndent bounds the blanks after a line end between tokens.
 const maxIndent = 20
 
-// machine returns the automaton of the compiled schema.
-func (c *compiler) machine() (*automaton, error) {
+// machine returns the machine of the compiled schema. Its numbers are those that number makes of the sets of the schema:
+// [numSet.written] to generate, [numSet.texts] to match.
+func (c *compiler) machine(number func(*numSet) (*dfa, error)) (*machine, error) {
 	m := &machine{
-		c: c, a: newAutomaton(), ids: map[lazyNode]int32{}, descr: map[int32]lazyNode{},
+		c: c, number: number, a: newAutomaton(), ids: map[lazyNode]int32{}, descr: map[int32]lazyNode{},
 		litOf: map[termID]int32{}, dfaOf: map[*dfa]int32{}, runes: map[pair][]runeEdge{}, numbers: map[termID]int32{},
 		arrayOf: map[*arrShape]int32{}, objectOf: map[*objShape]int32{}, infinite: map[*dfa][]int8{},
 	}
-	c.m = m
 	m.dead = m.a.addNode()
 	m.done = m.a.addNode()
 	m.a.nodes[m.done].accept = true
@@ -81,7 +82,7 @@ func (c *compiler) machine() (*automaton, error) {
 	m.a.expand = m.expand
 	m.a.canonical, m.a.resolve = m.canonical, m.resolve
 	m.a.start = m.id(lazyNode{kind: lazyValue, a: int32(c.root)})
-	return m.a, nil
+	return m, nil
 }
 
 // prepare builds what can fail, so that matching cannot.
@@ -97,7 +98,7 @@ func (m *machine) prepare() error {
 			continue
 		}
 		if !t.shape.num.empty() {
-			d, err := t.shape.num.texts()
+			d, err := m.number(t.shape.num)
 			if err != nil {
 				return err
 			}

@@ -34,13 +34,17 @@ func mustPattern(src string) *dfa {
 	return d
 }
 
-// The numbers without bounds: all decimals, those whose value is an integer, and the texts with an exponent.
+// The numbers without bounds: all decimals, those whose value is an integer, those of them without a fraction, and the
+// texts with an exponent.
 var (
 	allPlain = sync.OnceValue(func() *dfa {
 		return mustPattern(fmt.Sprintf(`^-?(0|[1-9][0-9]{0,%d})(\.[0-9]{1,%d})?$`, MaxDigits-1, MaxDigits))
 	})
 	allIntegers = sync.OnceValue(func() *dfa {
 		return mustPattern(fmt.Sprintf(`^-?(0|[1-9][0-9]{0,%d})(\.0{1,%d})?$`, MaxDigits-1, MaxDigits))
+	})
+	wholeIntegers = sync.OnceValue(func() *dfa {
+		return mustPattern(fmt.Sprintf(`^-?(0|[1-9][0-9]{0,%d})$`, MaxDigits-1))
 	})
 	allExponents = sync.OnceValue(func() *dfa {
 		return mustPattern(fmt.Sprintf(`^-?(0|[1-9][0-9]{0,%d})(\.[0-9]{1,%d})?[eE][-+]?[0-9]{1,3}$`, MaxDigits-1, MaxDigits))
@@ -105,7 +109,20 @@ func (n *numSet) orNil() *numSet {
 	return n
 }
 
-// texts returns the automaton of the texts that are produced.
+// written returns the automaton of the texts that a model may write: those of texts, but 4 alone and not 4.0 where every
+// number of the set is an integer. Programs that read an integer often refuse the second form.
+func (n *numSet) written() (*dfa, error) {
+	if n.plain == allIntegers() && n.exp != expAll {
+		return wholeIntegers(), nil
+	}
+	fractions, err := subtractDFA(n.plain, allIntegers())
+	if err != nil || n.exp == expAll || !fractions.empty() {
+		return n.texts()
+	}
+	return intersectDFA(n.plain, wholeIntegers())
+}
+
+// texts returns the automaton of the texts that belong to the set.
 func (n *numSet) texts() (*dfa, error) {
 	if n.exp != expAll {
 		return n.plain, nil

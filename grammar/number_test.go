@@ -104,3 +104,45 @@ func TestNumberAutomata(t *testing.T) {
 		}
 	}
 }
+
+// generates reports whether a model may write text as a whole under g: [Grammar.Match] for the narrower language of a
+// [Matcher].
+func generates(g *Grammar, text []byte) bool {
+	g.a.mu.Lock()
+	defer g.a.mu.Unlock()
+	p := g.a.begin()
+	for _, b := range text {
+		p = g.a.step(p, b)
+	}
+	return p.complete
+}
+
+// TestIntegersWritten: where only integers are valid, a model writes them without a fraction; 4.0 still matches.
+func TestIntegersWritten(t *testing.T) {
+	for _, c := range []struct {
+		schema             string
+		both, match, never []string
+	}{
+		{`{"type":"integer"}`, []string{"4", "0", "-0", "-12"}, []string{"4.0", "-12.000", "0.0"}, []string{"4.5", "4.", "4e0", "04"}},
+		{`{"type":"integer","minimum":-3,"maximum":120}`, []string{"-3", "7", "120"}, []string{"7.0", "-3.00", "120.0"}, []string{"-4", "121.0"}},
+		{`{"type":"number","multipleOf":2}`, []string{"4", "-2"}, []string{"4.0"}, []string{"3", "3.0", "4.5"}},
+		{`{"enum":[1,2.0]}`, []string{"1", "2"}, []string{"1.0", "2.0"}, []string{"3", "1.5"}},
+		{`{"type":["integer","string"],"not":{"const":5}}`, []string{"4", `"a"`}, []string{"4.0"}, []string{"5", "5.0"}},
+		{`{"type":"array","items":{"type":"integer"}}`, []string{"[]", "[1, 2]"}, []string{"[1, 2.0]"}, []string{"[1.5]"}},
+		{`{"type":"number"}`, []string{"4", "4.0", "4.5", "4e0"}, nil, []string{"04"}},
+		{`{"enum":[1,2.5]}`, []string{"1", "1.0", "2.5"}, nil, []string{"2"}},
+	} {
+		g := mustSchema(t, c.schema)
+		p := mustGBNF(t, g.GBNF())
+		for want, texts := range map[[2]bool][]string{{true, true}: c.both, {true, false}: c.match, {false, false}: c.never} {
+			for _, s := range texts {
+				if got := [2]bool{g.Match([]byte(s)), generates(g, []byte(s))}; got != want {
+					t.Errorf("%s: %s: match and generated %v, want %v", c.schema, s, got, want)
+				}
+				if p.Match([]byte(s)) != want[1] {
+					t.Errorf("%s: %s: the printed grammar says %v", c.schema, s, !want[1])
+				}
+			}
+		}
+	}
+}

@@ -20,7 +20,7 @@ type printer struct {
 }
 
 // GBNF returns the grammar in GBNF notation: the source of a grammar that was parsed, or the grammar that
-// a schema becomes, which [ParseGBNF] reads again. The printed grammar has the same language with two
+// a schema becomes, which [ParseGBNF] reads again. The printed grammar has the language of a [Matcher] with two
 // exceptions, each told by a comment in the text: an object with too many orders of its properties is
 // printed in the order of their declaration, other members after them, and where minProperties or not makes the names of other
 // members matter, the printed grammar does not notice repeated names.
@@ -134,8 +134,8 @@ func (p *printer) number(n *numSet, d int32) string {
 		return p.rule("number", "number", func() string { return digits + " " + fraction + ` ([eE] [-+]? [0-9]{1,3})?` })
 	case n.plain == allPlain():
 		return p.rule("decimal", "decimal", func() string { return digits + " " + fraction })
-	case n.plain == allIntegers():
-		return p.rule("integer", "integer", func() string { return digits + fmt.Sprintf(` ("." "0"{1,%d})?`, MaxDigits) })
+	case p.m.dfas[d] == wholeIntegers():
+		return p.rule("integer", "integer", func() string { return digits })
 	}
 	return p.digits(d, p.m.dfas[d].start)
 }

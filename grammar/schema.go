@@ -181,5 +181,8 @@ func (c *compiler) compile() (*automaton, error) {
 		return nil, fmt.Errorf("no value is valid: %w", ErrEmpty)
 	}
 	c.root = root
-	return c.machine()
+	if c.m, err = c.machine((*numSet).written); err != nil {
+		return nil, err
+	}
+	return c.m.a, nil
 }

@@ -82,8 +82,8 @@ func newGrammar() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "grammar --grammar FILE | --json-schema FILE",
 		Short: "Match text with a grammar or a JSON Schema",
-		Long: `grammar says whether the text on standard input is one that a grammar or a JSON
-Schema lets a model generate. It needs no model. The exit code is 0 for a match;
+		Long: `grammar says whether the text on standard input is one of a grammar or valid under
+a JSON Schema. It needs no model. The exit code is 0 for a match;
 otherwise it is 1, and standard error names the first byte that does not fit. One
 line end after the text is passed over where the grammar has none.
 
