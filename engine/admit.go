@@ -16,7 +16,7 @@ func (e *Engine) admit() {
 	for len(e.running) < e.options.Sequences {
 		if len(e.waiting) > 0 {
 			s := e.waiting[0]
-			if !e.fits(len(s.pending)) {
+			if !e.fits(s.job, s.pending, len(s.pending)) {
 				return
 			}
 			e.waiting = append(e.waiting[:0], e.waiting[1:]...)
@@ -32,7 +32,7 @@ func (e *Engine) admit() {
 		if r.MaxTokens >= 0 {
 			need = len(r.Prompt) + min(headroom, r.MaxTokens)
 		}
-		if context.Cause(j.ctx) == nil && !e.fits(need) {
+		if context.Cause(j.ctx) == nil && !e.fits(j, r.Prompt, need) {
 			return
 		}
 		e.pop(j)
@@ -40,12 +40,50 @@ func (e *Engine) admit() {
 	}
 }
 
-// fits reports whether n cells, at most the arena, can be had without taking any from running sequences.
-func (e *Engine) fits(n int) bool {
+// fits reports whether the n cells that a request needs, at most the arena, can be had without taking any from running
+// sequences. What those share with its prompt it need not have, what those that keep their cells have still to evaluate is
+// taken already.
+func (e *Engine) fits(j *Job, prompt []int32, n int) bool {
 	if len(e.running) == 0 {
 		return true
 	}
-	return e.arena.Free()+e.prefixes.cells()+e.idleCells() >= min(n, e.options.Context)
+	left := e.options.Context - e.held()
+	for _, s := range e.running {
+		if s.pinned() {
+			left -= len(s.pending)
+		}
+	}
+	if n = min(n, e.options.Context); left >= n {
+		return true
+	}
+	if e.prefixes.off || e.prefixes.copies || !j.reuses() {
+		return false
+	}
+	shared := 0
+	for _, s := range e.running {
+		if s.shares() {
+			shared = max(shared, common(s.tokens, prompt))
+		}
+	}
+	return left >= n-shared
+}
+
+// held counts the cells of running sequences, those that several share once.
+func (e *Engine) held() int {
+	if e.marked == nil {
+		e.marked = make([]uint64, e.options.Context)
+	}
+	e.mark++
+	n := 0
+	for _, s := range e.running {
+		for _, c := range s.cells.Cells() {
+			if e.marked[c] != e.mark {
+				e.marked[c] = e.mark
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // start makes a sequence of a job.

@@ -38,7 +38,7 @@ func (e *Engine) compose() stepParams {
 	// The list changes where a sequence has to give way.
 	for i := 0; i < len(e.running) && len(b.Tokens) < e.options.Batch; i++ {
 		if s := e.running[i]; !s.prefills() && !params.hidden {
-			if !e.add(s, 1, 1) {
+			if !e.add(s, 1, 1) && !slices.Contains(e.running, s) {
 				i--
 			}
 		}
@@ -100,8 +100,7 @@ func (s *sequence) outputs(n int) int {
 // ready looks, once, for cells that hold the beginning of a sequence, and reports whether it may start: not while a
 // sequence before it is about to evaluate the same beginning.
 func (e *Engine) ready(s *sequence) bool {
-	r := &s.job.request
-	if s.looked || e.prefixes.off || r.Fresh || r.Session != nil || s.job.report() != nil {
+	if s.looked || e.prefixes.off || !s.job.reuses() {
 		return true
 	}
 	from, n := e.prefixes.longest(s.pending, e.running, len(s.pending)-1)
@@ -114,7 +113,7 @@ func (e *Engine) ready(s *sequence) bool {
 		}
 	}
 	s.looked = true
-	if n == 0 || s.cells.SharePrefix(from, n) != nil {
+	if n == 0 || e.take(s, from, n) != nil {
 		return true // the prompt is evaluated instead
 	}
 	s.tokens = append(s.tokens, s.pending[:n]...)
@@ -123,6 +122,11 @@ func (e *Engine) ready(s *sequence) bool {
 		s.stats.Cached = n
 	}
 	return true
+}
+
+// reuses reports whether the request may begin with cells of others.
+func (j *Job) reuses() bool {
+	return !j.request.Fresh && j.request.Session == nil && j.report() == nil
 }
 
 // shares reports whether others may use the sequence's cells: those of a session may have been changed in place.
@@ -138,7 +142,8 @@ func (s *sequence) ahead(prompt []int32) int {
 }
 
 // add appends rows of a sequence to the batch. Where cells are short, sequences that came later give theirs up; if that
-// is not enough, s itself waits or fails, and add reports false.
+// is not enough, s itself waits or fails, and add reports false. A prompt that must keep its cells waits as long as others
+// have rows in the step: theirs will be free some day.
 func (e *Engine) add(s *sequence, rows, outputs int) bool {
 	at := s.cells.Len()
 	for {
@@ -148,6 +153,9 @@ func (e *Engine) add(s *sequence, rows, outputs int) bool {
 			break
 		}
 		if !full(err) || !e.giveWay(s) {
+			if full(err) && s.prefills() && len(e.plan) > 0 {
+				return false
+			}
 			e.finish(s, ReasonFailure, err)
 			return false
 		}

@@ -84,6 +84,8 @@ type Engine struct {
 	waiting    []*sequence   // owned by the loop: those that gave way
 	stalled    int           // owned by the loop: turns without a row
 	lastHidden bool          // owned by the loop: the last step gave hidden states
+	marked     []uint64      // owned by the loop: for each cell the last count of cells that met it
+	mark       uint64        // owned by the loop: counts of cells so far
 	scorer     sample.Scorer // owned by the loop
 	counters   counters
 
@@ -161,7 +163,7 @@ func prepare(m model.Model, o Options) (*Engine, error) {
 	}
 	e := &Engine{
 		options: o, model: m, selected: selected, device: device, programs: graph.NewCache[backend.Program](maxPrograms),
-		wake: make(chan struct{}, 1), done: make(chan struct{}), prefixes: newPrefixes(),
+		wake: make(chan struct{}, 1), done: make(chan struct{}), prefixes: newPrefixes(o.Context),
 	}
 	e.memory, err = e.fit()
 	return e, err

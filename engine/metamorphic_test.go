@@ -75,7 +75,7 @@ func newPlain(t testing.TB, f *gguf.File, o Options, rng *rand.Rand) *plain {
 type combination struct {
 	threads, batch, sequences, context int
 	fuse                               graph.Rules
-	noReuse                            bool
+	noReuse, noShare                   bool
 	requests                           []int  // plain runs, in the order of arrival
 	chunks                             []int  // per request
 	logits                             []bool // ask for every position
@@ -88,7 +88,7 @@ func randomCombination(rng *rand.Rand, runs int) combination {
 	pick := func(from ...int) int { return from[rng.IntN(len(from))] }
 	c := combination{
 		threads: pick(1, 2, 3, 8), batch: pick(1, 7, 64, 512), sequences: pick(1, 2, 3, 4), context: pick(112, 130, 160, 384, 512),
-		fuse: graph.Rules(rng.Uint32()) & graph.AllRules, noReuse: rng.IntN(3) == 0,
+		fuse: graph.Rules(rng.Uint32()) & graph.AllRules, noReuse: rng.IntN(3) == 0, noShare: rng.IntN(3) == 0,
 	}
 	if rng.IntN(3) == 0 {
 		c.fuse = graph.AllRules
@@ -111,6 +111,7 @@ func randomCombination(rng *rand.Rand, runs int) combination {
 func (p *plain) check(t *testing.T, c combination, rng *rand.Rand, total *tally) {
 	t.Helper()
 	t.Setenv("MINFER_NO_PREFIX_REUSE", map[bool]string{true: "1", false: ""}[c.noReuse])
+	t.Setenv("MINFER_NO_KV_SHARE", map[bool]string{true: "1", false: ""}[c.noShare])
 	o := p.opts
 	o.Threads, o.Batch, o.Sequences, o.Context, o.Fuse, o.FuseSet = c.threads, c.batch, c.sequences, c.context, c.fuse, true
 	e, device := openRecorded(t, p.file, o)

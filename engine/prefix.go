@@ -2,54 +2,105 @@ package engine
 
 import (
 	"os"
+	"slices"
+	"sort"
 
+	"github.com/minfer-go/minfer/backend"
 	"github.com/minfer-go/minfer/kv"
 )
+
+// markEvery is how many tokens lie between two marks of a kept prefix.
+const markEvery = 64
+
+// keptFactor bounds what kept prefixes remember: tokens per cell of the arena, those of shared cells counted each time.
+const keptFactor = 64
 
 // A prefix is the tokens of a sequence and the cells that hold them, kept after its request ended so that a later
 // request with the same beginning need not evaluate it again.
 type prefix struct {
 	tokens []int32
 	cells  *kv.Seq
+	marks  []uint64 // hashes of its first markEvery tokens, twice as many, and so on
 }
 
-// prefixes keeps ended sequences, the least recently used first. Their cells are given up when others need them.
+// prefixes keeps ended sequences, the least recently used first; none is the beginning of another. Their cells are given
+// up when others need them.
 type prefixes struct {
-	kept []*prefix
-	off  bool
+	kept   []*prefix
+	tokens int  // of all kept
+	most   int  // tokens kept at once
+	off    bool // MINFER_NO_PREFIX_REUSE: nothing is kept or found
+	copies bool // MINFER_NO_KV_SHARE: what is found is copied
 }
 
-func newPrefixes() prefixes { return prefixes{off: os.Getenv("MINFER_NO_PREFIX_REUSE") != ""} }
+func newPrefixes(cells int) prefixes {
+	return prefixes{
+		most: keptFactor * cells, off: os.Getenv("MINFER_NO_PREFIX_REUSE") != "", copies: os.Getenv("MINFER_NO_KV_SHARE") != "",
+	}
+}
 
 // keep takes over the cells of an ended sequence that holds the given tokens. A kept sequence that the new one contains
-// goes.
+// goes; one that contains it stays in its place.
 func (p *prefixes) keep(tokens []int32, cells *kv.Seq) {
 	if p.off || len(tokens) == 0 {
 		cells.Free()
 		return
 	}
+	marks := marksOf(tokens)
 	for i := 0; i < len(p.kept); i++ {
-		if have := p.kept[i]; common(have.tokens, tokens) == len(have.tokens) {
-			have.cells.Free()
-			p.kept = append(p.kept[:i], p.kept[i+1:]...)
-			i--
+		have := p.kept[i]
+		least := min(len(have.tokens), len(tokens))
+		if have.alike(tokens, marks) < least || common(have.tokens, tokens) < least {
+			continue
 		}
+		if least < len(have.tokens) {
+			p.use(i)
+			cells.Free()
+			return
+		}
+		p.drop(i)
+		i--
 	}
-	p.kept = append(p.kept, &prefix{tokens, cells})
+	if cap(tokens) > 2*len(tokens) {
+		tokens = slices.Clone(tokens) // room for a reply that ended early
+	}
+	p.kept = append(p.kept, &prefix{tokens, cells, marks})
+	p.tokens += len(tokens)
+	for p.tokens > p.most {
+		p.drop(0)
+	}
+}
+
+// drop gives a kept sequence up.
+func (p *prefixes) drop(i int) {
+	p.tokens -= len(p.kept[i].tokens)
+	p.kept[i].cells.Free()
+	p.kept = slices.Delete(p.kept, i, i+1)
+}
+
+// use makes a kept sequence the most recently used one.
+func (p *prefixes) use(i int) {
+	hit := p.kept[i]
+	p.kept = append(slices.Delete(p.kept, i, i+1), hit)
 }
 
 // longest returns the cells with the longest common beginning with a prompt, and its length, at most limit tokens. It
-// looks at kept sequences, which a hit makes the most recently used, and at running ones.
+// looks at kept sequences, which a hit makes the most recently used, and at running ones. Kept ones are told apart by
+// their hashes; only the tokens of the best are compared.
 func (p *prefixes) longest(prompt []int32, running []*sequence, limit int) (*kv.Seq, int) {
 	if p.off {
 		return nil, 0
 	}
 	var from *kv.Seq
+	marks := marksOf(prompt)
 	n, at := 0, -1
 	for i, have := range p.kept {
-		if c := min(common(have.tokens, prompt), limit); c > n {
+		if c := min(have.alike(prompt, marks), limit); c > n {
 			from, n, at = have.cells, c, i
 		}
+	}
+	if at >= 0 {
+		n = min(common(p.kept[at].tokens, prompt), limit)
 	}
 	for _, s := range running {
 		if !s.shares() {
@@ -60,8 +111,7 @@ func (p *prefixes) longest(prompt []int32, running []*sequence, limit int) (*kv.
 		}
 	}
 	if at >= 0 {
-		hit := p.kept[at]
-		p.kept = append(append(p.kept[:at], p.kept[at+1:]...), hit)
+		p.use(at)
 	}
 	return from, n
 }
@@ -69,9 +119,27 @@ func (p *prefixes) longest(prompt []int32, running []*sequence, limit int) (*kv.
 // release frees kept sequences, the least recently used first, until the arena has n free cells or none is left.
 func (p *prefixes) release(arena *kv.Arena, n int) {
 	for arena.Free() < n && len(p.kept) > 0 {
-		p.kept[0].cells.Free()
-		p.kept = append(p.kept[:0], p.kept[1:]...)
+		p.drop(0)
 	}
+}
+
+// marksOf hashes the beginnings of a token list (FNV-1a on whole ids).
+func marksOf(tokens []int32) []uint64 {
+	marks := make([]uint64, len(tokens)/markEvery)
+	h := uint64(14695981039346656037)
+	for i := range marks {
+		for _, id := range tokens[i*markEvery : (i+1)*markEvery] {
+			h = (h ^ uint64(uint32(id))) * 1099511628211
+		}
+		marks[i] = h
+	}
+	return marks
+}
+
+// alike is the length of the common beginning with a token list, as far as the hashes tell.
+func (p *prefix) alike(tokens []int32, marks []uint64) int {
+	k := sort.Search(min(len(p.marks), len(marks)), func(i int) bool { return p.marks[i] != marks[i] })
+	return k*markEvery + common(p.tokens[k*markEvery:], tokens[k*markEvery:])
 }
 
 // common is the length of the common beginning of two token lists.
@@ -85,11 +153,30 @@ func common(a, b []int32) int {
 	return n
 }
 
-// cells is about how many cells are kept: those that several sequences share count more than once.
-func (p *prefixes) cells() int {
-	n := 0
-	for _, k := range p.kept {
-		n += len(k.tokens)
+// take gives an empty sequence the first n cells of another, or a copy of them under MINFER_NO_KV_SHARE. After an error
+// it is empty still.
+func (e *Engine) take(s *sequence, from *kv.Seq, n int) error {
+	if !e.prefixes.copies {
+		return s.cells.SharePrefix(from, n)
 	}
-	return n
+	held := from.Fork() // making room may give it up
+	defer held.Free()
+	e.reclaim(n)
+	if err := s.cells.Append(n); err != nil {
+		return err
+	}
+	src, dst := held.Cells(), s.cells.Cells()
+	var moves []backend.CellCopy
+	for i := range n {
+		if last := len(moves) - 1; i > 0 && src[i] == src[i-1]+1 && dst[i] == dst[i-1]+1 {
+			moves[last].Len++
+			continue
+		}
+		moves = append(moves, backend.CellCopy{Src: int(src[i]), Dst: int(dst[i]), Len: 1})
+	}
+	if err := e.cells.Copy(moves); err != nil {
+		s.cells.Truncate(0)
+		return err
+	}
+	return nil
 }

@@ -73,8 +73,31 @@ func (d *recordedDevice) Load(ctx context.Context, ws []graph.Weight, src backen
 
 func (d *recordedDevice) Compile(g *graph.Graph, p *graph.Plan, kv backend.KV) (backend.Program, error) {
 	d.programs++
+	if r, ok := kv.(recordedKV); ok {
+		kv = r.KV
+	}
 	program, err := d.Device.Compile(g, p, kv)
 	return &recordedProgram{program, d, g.Params.Hidden}, err
+}
+
+func (d *recordedDevice) NewKV(s backend.KVSpec) (backend.KV, error) {
+	kv, err := d.Device.NewKV(s)
+	return recordedKV{kv, d}, err
+}
+
+// A recordedKV knows which tokens are copied.
+type recordedKV struct {
+	backend.KV
+	d *recordedDevice
+}
+
+func (r recordedKV) Copy(moves []backend.CellCopy) error {
+	for _, m := range moves {
+		for i := range m.Len {
+			r.d.tokens[int32(m.Dst+i)] = r.d.tokens[int32(m.Src+i)]
+		}
+	}
+	return r.KV.Copy(moves)
 }
 
 type recordedProgram struct {

@@ -170,7 +170,10 @@ func (e *Engine) fingerprint() [32]byte {
 
 // Save writes the session's tokens and cells, and the caller's own state with them, as a session file.
 func (s *Session) Save(ctx context.Context, w io.Writer, host []byte) error {
-	return s.engine.call(ctx, func() error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return s.engine.call(context.WithoutCancel(ctx), func() error { // w is the caller's again afterwards
 		if err := s.idle(); err != nil {
 			return err
 		}
@@ -192,7 +195,10 @@ func (s *Session) Save(ctx context.Context, w io.Writer, host []byte) error {
 // Load replaces what the session holds by a session file and returns the caller's state from it. A file of another run or
 // a damaged one is refused with the reason, and the session is empty then.
 func (s *Session) Load(ctx context.Context, r io.Reader) (host []byte, err error) {
-	err = s.engine.call(ctx, func() error {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	err = s.engine.call(context.WithoutCancel(ctx), func() error { // r is the caller's again afterwards
 		if err := s.idle(); err != nil {
 			return err
 		}
@@ -270,15 +276,4 @@ func (e *Engine) evict(n int) {
 			s.empty()
 		}
 	}
-}
-
-// idleCells is how many cells evict could free.
-func (e *Engine) idleCells() int {
-	n := 0
-	for _, s := range e.sessions {
-		if !s.busy {
-			n += len(s.tokens)
-		}
-	}
-	return n
 }

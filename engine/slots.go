@@ -81,7 +81,7 @@ func (e *Engine) fork() *saving {
 			break
 		}
 		left -= len(p.tokens)
-		s.prefixes = append(s.prefixes, prefix{slices.Clone(p.tokens), p.cells.Fork()})
+		s.prefixes = append(s.prefixes, prefix{tokens: slices.Clone(p.tokens), cells: p.cells.Fork()})
 	}
 	slices.Reverse(s.prefixes) // the least recently used first, as they are kept
 	e.saving = s
@@ -127,7 +127,7 @@ func (e *Engine) loadSlots(r io.Reader) (n, tokens int, err error) {
 		if err := e.validTokens(ids); err != nil {
 			return nil, fmt.Errorf("%w: %w", kv.ErrSessionDamaged, err)
 		}
-		p := prefix{ids, e.arena.NewSeq()}
+		p := prefix{tokens: ids, cells: e.arena.NewSeq()}
 		shared := 0
 		for _, have := range read { // rows that an earlier prefix brought already
 			if c := common(have.tokens, ids); c > shared {
