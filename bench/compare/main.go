@@ -64,21 +64,31 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	var cells []*cell
+	a, b := ours(*minfer), theirs(*peer)
+	fmt.Println("| model | threads | test | minfer t/s | llama.cpp t/s | ratio |")
+	fmt.Println("| --- | ---: | --- | ---: | ---: | ---: |")
 	for _, model := range flag.Args() {
 		for _, t := range ts {
+			var cells []*cell
 			for _, p := range ps {
 				cells = append(cells, &cell{model: model, threads: t, name: fmt.Sprintf("pp%d", p), prompt: p})
 			}
 			for _, d := range ds {
 				cells = append(cells, &cell{model: model, threads: t, name: fmt.Sprintf("tg%d @ d%d", *generate, d), prompt: d, generate: *generate})
 			}
+			if err := alternate(cells, *rounds, a, b); err != nil {
+				return err
+			}
 		}
 	}
-	a, b := ours(*minfer), theirs(*peer)
-	for round := range *rounds {
-		for i, c := range cells {
-			fmt.Fprintf(os.Stderr, "round %d/%d, %d/%d: %s %s\n", round+1, *rounds, i+1, len(cells), filepath.Base(c.model), c.name)
+	return nil
+}
+
+// alternate measures the cells of one model round by round, one program after the other, and prints their lines.
+func alternate(cells []*cell, rounds int, a, b measure) error {
+	for round := range rounds {
+		for _, c := range cells {
+			fmt.Fprintf(os.Stderr, "%s, %d threads, round %d/%d: %s\n", filepath.Base(c.model), c.threads, round+1, rounds, c.name)
 			if err := c.add(a, &c.ours); err != nil {
 				return err
 			}
@@ -87,8 +97,6 @@ func run() error {
 			}
 		}
 	}
-	fmt.Println("| model | threads | test | minfer t/s | llama.cpp t/s | ratio |")
-	fmt.Println("| --- | ---: | --- | ---: | ---: | ---: |")
 	for _, c := range cells {
 		x, y := median(c.ours), median(c.theirs)
 		fmt.Printf("| %s | %d | %s | %.1f | %.1f | %.2f |\n", strings.TrimSuffix(filepath.Base(c.model), ".gguf"), c.threads, c.name, x, y, x/y)
