@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/minfer-go/minfer/kv"
@@ -141,11 +142,14 @@ func TestLongPromptStopsNobody(t *testing.T) {
 	e := openTiny(t, Options{Sequences: 2, Context: 2048})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	first, err := e.Submit(ctx, ask(story(4), -1))
+	both := &held{reached: make(chan struct{}), open: make(chan struct{})}
+	endless := ask(story(4), -1)
+	endless.Mask = both // its first token waits until the long prompt is there
+	first, err := e.Submit(ctx, endless)
 	if err != nil {
 		t.Fatal(err)
 	}
-	first.Next()
+	<-both.reached
 	steps := 0
 	long := ask(story(900), 0)
 	long.Logits = func(pos int, _ []float32) { // on the loop
@@ -161,11 +165,26 @@ func TestLongPromptStopsNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	close(both.open)
 	drain(t, second)
 	if steps != 8 {
 		t.Errorf("%d steps, want 8", steps)
 	}
 }
+
+// held is a mask that allows every token; it says when it is first asked, and answers from when it is opened.
+type held struct {
+	once          sync.Once
+	reached, open chan struct{}
+}
+
+func (h *held) Allowed(int32) bool {
+	h.once.Do(func() { close(h.reached) })
+	<-h.open
+	return true
+}
+
+func (h *held) Apply([]float32) bool { return h.Allowed(0) }
 
 // TestLongestFindsTheLongest compares the search by hashes with one by tokens.
 func TestLongestFindsTheLongest(t *testing.T) {
