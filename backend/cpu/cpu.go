@@ -42,44 +42,28 @@ func (Backend) Fuses() graph.Rules { return graph.AllRules }
 
 // Supports reports why a node cannot run: a weight type without kernels.
 func (Backend) Supports(g *graph.Graph, node int) error {
-	var matrices, vectors []graph.Weight
-	switch op := g.Nodes[node].Op.(type) {
+	op, packed := g.Nodes[node].Op, false
+	switch op := op.(type) {
 	case graph.Input, graph.Rows, graph.Add, graph.Mul, graph.Scale, graph.Silu, graph.Copy, graph.SwiGLU,
-		graph.Slice, graph.Reshape, graph.Permute, graph.StoreKV, graph.Attention:
-	case graph.Embed:
-		matrices = []graph.Weight{op.W}
-	case graph.MatMul:
-		matrices = []graph.Weight{op.W}
-	case graph.MultiMatMul:
-		matrices = op.Ws[:op.N]
+		graph.Slice, graph.Reshape, graph.Permute, graph.StoreKV, graph.Attention,
+		graph.RMSNorm, graph.AddRMSNorm, graph.HeadNorm, graph.Bias, graph.RoPE, graph.QKVStore:
+	case graph.Embed, graph.MatMul, graph.MultiMatMul:
+		packed = true
 	case graph.GateUp:
-		matrices = []graph.Weight{op.Gate, op.Up}
+		packed = true
 		if simd.KindFor(op.Gate.Type) != simd.KindFor(op.Up.Type) {
 			return fmt.Errorf("%w: gate %s of type %s and up %s of type %s take their input in different forms",
 				backend.ErrUnsupported, op.Gate.Name, op.Gate.Type, op.Up.Name, op.Up.Type)
 		}
-	case graph.RMSNorm:
-		vectors = []graph.Weight{op.W}
-	case graph.AddRMSNorm:
-		vectors = []graph.Weight{op.W}
-	case graph.HeadNorm:
-		vectors = []graph.Weight{op.W}
-	case graph.Bias:
-		vectors = []graph.Weight{op.W}
-	case graph.RoPE:
-		vectors = []graph.Weight{op.Factors}
-	case graph.QKVStore:
-		vectors = []graph.Weight{op.BiasQ, op.BiasK, op.BiasV, op.NormQ, op.NormK, op.Rope.Factors}
 	default:
 		return fmt.Errorf("%w: cpu has no kernel for op %s", backend.ErrUnsupported, op.Kind())
 	}
-	for _, w := range matrices {
-		if _, err := simd.PackedBytes(w.Type, w.Out, w.In); err != nil {
-			return fmt.Errorf("%w: weight %s: %w", backend.ErrUnsupported, w.Name, err)
-		}
-	}
-	for _, w := range vectors {
-		if w.Present() && !vectorType(w.Type) {
+	for _, w := range graph.WeightsOf(op) {
+		if packed {
+			if _, err := packedBytes(w); err != nil {
+				return err
+			}
+		} else if !vectorType(w.Type) {
 			return fmt.Errorf("%w: vector %s of type %s", backend.ErrUnsupported, w.Name, w.Type)
 		}
 	}
