@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/minfer-go/minfer/backend"
@@ -21,8 +23,9 @@ var ErrConfig = errors.New("bench: bad configuration")
 
 // Limits of a Config.
 const (
-	MaxTokens = 1 << 20
-	MaxReps   = 1 << 12
+	MaxTokens  = 1 << 20
+	MaxReps    = 1 << 12
+	MaxStreams = engine.MaxSequences
 )
 
 // A Config says what to measure.
@@ -31,6 +34,7 @@ type Config struct {
 	Generates []int    // tg tests: generated tokens each
 	Combined  [][2]int // prompt and generated tokens of tests that time both
 	Depths    []int    // tokens in the context before each test
+	Streams   []int    // tg tests: sequences that generate together; nil for one
 	Reps      int      // timed repetitions, after one that is not
 	Context   int      // KV cells; grown to what the tests need
 	Engine    engine.Options
@@ -39,11 +43,12 @@ type Config struct {
 // A Test is one row of results.
 type Test struct {
 	Prompt, Generate, Depth int
-	Rates                   []float64 // tokens per second of each repetition
-	Bytes                   int       // bytes of weights and cells that one generated token reads; 0 for prompts
+	Streams                 int       // sequences that generate Generate tokens each, together; 0 or 1 for one
+	Rates                   []float64 // tokens per second of each repetition, all streams together
+	Bytes                   int       // bytes of weights and cells that one step of generation reads; 0 for prompts
 }
 
-// Name is the test's short name as llama-bench writes it, such as "pp512" or "tg64 @ d2048".
+// Name is the test's short name as llama-bench writes it, such as "pp512" or "tg64 @ d2048"; "tg64 x8" has eight streams.
 func (t Test) Name() string {
 	name := ""
 	switch {
@@ -53,6 +58,9 @@ func (t Test) Name() string {
 		name = fmt.Sprintf("tg%d", t.Generate)
 	default:
 		name = fmt.Sprintf("pp%d+tg%d", t.Prompt, t.Generate)
+	}
+	if t.Streams > 1 {
+		name += fmt.Sprintf(" x%d", t.Streams)
 	}
 	if t.Depth > 0 {
 		name += fmt.Sprintf(" @ d%d", t.Depth)
@@ -98,7 +106,7 @@ func Run(ctx context.Context, f *gguf.File, c Config) (Result, error) {
 		r.FileBytes += t.Size()
 	}
 	o := c.Engine
-	o.Context = max(c.Context, need)
+	o.Context, o.Sequences = max(c.Context, need), slices.Max(append(c.Streams, 1))
 	start := time.Now()
 	e, err := engine.Open(ctx, f, o)
 	if err != nil {
@@ -115,11 +123,15 @@ func Run(ctx context.Context, f *gguf.File, c Config) (Result, error) {
 	run := runner{e: e, vocab: e.Model().Config().Vocab}
 	for _, depth := range c.Depths {
 		for _, t := range c.tests(depth) {
-			if t.Rates, err = run.test(ctx, t, c.Reps); err != nil {
+			measure := run.test
+			if t.Streams > 1 {
+				measure = run.together
+			}
+			if t.Rates, err = measure(ctx, t, c.Reps); err != nil {
 				return Result{}, errors.Join(err, e.Close())
 			}
 			if t.Generate > 0 {
-				if t.Bytes, err = e.StepBytes(depth + t.Prompt + t.Generate/2); err != nil {
+				if t.Bytes, err = e.StepBytes(max(1, t.Streams), depth+t.Prompt+t.Generate/2); err != nil {
 					return Result{}, errors.Join(err, e.Close())
 				}
 			}
@@ -135,6 +147,11 @@ func (c *Config) check() (need int, err error) {
 	if c.Reps < 1 || c.Reps > MaxReps {
 		return 0, fmt.Errorf("%w: %d repetitions, must lie in [1, %d]", ErrConfig, c.Reps, MaxReps)
 	}
+	for _, s := range c.Streams {
+		if s < 1 || s > MaxStreams {
+			return 0, fmt.Errorf("%w: %d streams, must lie in [1, %d]", ErrConfig, s, MaxStreams)
+		}
+	}
 	for _, d := range c.Depths {
 		for _, t := range c.tests(d) {
 			for _, n := range []int{t.Prompt, t.Generate, t.Depth} {
@@ -142,7 +159,7 @@ func (c *Config) check() (need int, err error) {
 					return 0, fmt.Errorf("%w: test %s: %d tokens, must lie in [0, %d]", ErrConfig, t.Name(), n, MaxTokens)
 				}
 			}
-			need = max(need, t.Prompt+t.Generate+t.Depth+16)
+			need = max(need, max(1, t.Streams)*(t.Prompt+t.Generate+t.Depth+16))
 		}
 	}
 	if need == 0 {
@@ -159,9 +176,15 @@ func (c *Config) tests(depth int) []Test {
 			ts = append(ts, Test{Prompt: p, Depth: depth})
 		}
 	}
+	streams := c.Streams
+	if len(streams) == 0 {
+		streams = []int{1}
+	}
 	for _, n := range c.Generates {
-		if n != 0 {
-			ts = append(ts, Test{Generate: n, Depth: depth})
+		for _, s := range streams {
+			if n != 0 {
+				ts = append(ts, Test{Generate: n, Streams: s, Depth: depth})
+			}
 		}
 	}
 	for _, pg := range c.Combined {
@@ -214,6 +237,67 @@ func (r *runner) test(ctx context.Context, t Test, reps int) ([]float64, error) 
 	return rates, nil
 }
 
+// together is test for streams that generate at once, each behind its own context. The time is from the first token of
+// the first of them to the last token of the last.
+func (r *runner) together(ctx context.Context, t Test, reps int) ([]float64, error) {
+	contexts := make([][]int32, t.Streams)
+	for i := range contexts {
+		contexts[i] = r.tokens(t.Depth, i)
+		if t.Depth > 0 {
+			if _, err := r.request(ctx, contexts[i], 0, true); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var rates []float64
+	for rep := range reps + 1 {
+		type span struct {
+			first, last time.Time
+			err         error
+		}
+		spans := make([]span, t.Streams)
+		var wg sync.WaitGroup
+		for i, context := range contexts {
+			r.count++
+			prompt := append(append([]int32{}, context...), r.tokens(1, r.count)...)
+			j, err := r.submit(ctx, prompt, t.Generate+1, t.Depth == 0)
+			if err != nil {
+				spans[i].err = err
+				continue
+			}
+			wg.Go(func() {
+				s := &spans[i]
+				for _, more := j.Next(); more; _, more = j.Next() {
+					if s.last = time.Now(); s.first.IsZero() {
+						s.first = s.last
+					}
+				}
+				var stats engine.Stats
+				if _, stats, s.err = j.Result(); s.err == nil && stats.Cached != t.Depth {
+					s.err = fmt.Errorf("%w: %s found %d of %d context tokens in the cells", ErrConfig, t.Name(), stats.Cached, t.Depth)
+				}
+			})
+		}
+		wg.Wait()
+		first, last := spans[0].first, spans[0].last
+		for _, s := range spans {
+			if s.err != nil {
+				return nil, s.err
+			}
+			if s.first.Before(first) {
+				first = s.first
+			}
+			if s.last.After(last) {
+				last = s.last
+			}
+		}
+		if rep > 0 {
+			rates = append(rates, float64(t.Streams*t.Generate)/last.Sub(first).Seconds())
+		}
+	}
+	return rates, nil
+}
+
 // tokens is a prompt of n ids spread over the vocabulary; its first id depends on salt.
 func (r *runner) tokens(n, salt int) []int32 {
 	ids := make([]int32, n)
@@ -223,10 +307,14 @@ func (r *runner) tokens(n, salt int) []int32 {
 	return ids
 }
 
-func (r *runner) request(ctx context.Context, prompt []int32, generate int, fresh bool) (engine.Stats, error) {
+func (r *runner) submit(ctx context.Context, prompt []int32, generate int, fresh bool) (*engine.Job, error) {
 	c := sample.Neutral()
 	c.Temperature = 0
-	j, err := r.e.Submit(ctx, engine.Request{Prompt: prompt, MaxTokens: generate, Sampling: c, Fresh: fresh})
+	return r.e.Submit(ctx, engine.Request{Prompt: prompt, MaxTokens: generate, Sampling: c, Fresh: fresh})
+}
+
+func (r *runner) request(ctx context.Context, prompt []int32, generate int, fresh bool) (engine.Stats, error) {
+	j, err := r.submit(ctx, prompt, generate, fresh)
 	if err != nil {
 		return engine.Stats{}, err
 	}

@@ -23,6 +23,7 @@ type row struct {
 	Prompt     int     `json:"n_prompt"`
 	Generate   int     `json:"n_gen"`
 	Depth      int     `json:"n_depth"`
+	Streams    int     `json:"n_streams"`
 	Rate       float64 `json:"tok_s"`
 	Stddev     float64 `json:"tok_s_stddev"`
 	GBs        float64 `json:"gb_s"`           // weights and cells read by generation, 0 for prompts
@@ -39,11 +40,11 @@ func rows(results []Result) []row {
 			mean, stddev := t.Mean()
 			w := row{
 				Model: strings.TrimSuffix(filepath.Base(r.Model), ".gguf"), Bytes: r.FileBytes, Parameters: r.Parameters, Device: r.Info,
-				Test: t.Name(), Prompt: t.Prompt, Generate: t.Generate, Depth: t.Depth, Rate: mean, Stddev: stddev,
+				Test: t.Name(), Prompt: t.Prompt, Generate: t.Generate, Depth: t.Depth, Streams: max(1, t.Streams), Rate: mean, Stddev: stddev,
 				Stream: r.Stream / 1e9, LoadMs: float64(r.Load.Microseconds()) / 1000, Resident: r.Resident,
 			}
 			if t.Prompt == 0 {
-				w.GBs = mean * float64(t.Bytes) / 1e9
+				w.GBs = mean / float64(w.Streams) * float64(t.Bytes) / 1e9
 				if r.Stream > 0 {
 					w.Percent = 100 * w.GBs / w.Stream
 				}
@@ -90,14 +91,14 @@ func writeMarkdown(w io.Writer, rows []row) error {
 func writeCSV(w io.Writer, rows []row) error {
 	out := csv.NewWriter(w)
 	lines := [][]string{{
-		"model", "model_bytes", "parameters", "device", "test", "n_prompt", "n_gen", "n_depth", "tok_s", "tok_s_stddev", "gb_s",
+		"model", "model_bytes", "parameters", "device", "test", "n_prompt", "n_gen", "n_depth", "n_streams", "tok_s", "tok_s_stddev", "gb_s",
 		"stream_gb_s", "stream_percent", "load_ms", "resident_peak_bytes",
 	}}
 	f := func(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
 	for _, r := range rows {
 		lines = append(lines, []string{
 			r.Model, strconv.Itoa(r.Bytes), strconv.Itoa(r.Parameters), r.Device, r.Test, strconv.Itoa(r.Prompt), strconv.Itoa(r.Generate),
-			strconv.Itoa(r.Depth), f(r.Rate), f(r.Stddev), f(r.GBs), f(r.Stream), f(r.Percent), f(r.LoadMs), strconv.Itoa(r.Resident),
+			strconv.Itoa(r.Depth), strconv.Itoa(r.Streams), f(r.Rate), f(r.Stddev), f(r.GBs), f(r.Stream), f(r.Percent), f(r.LoadMs), strconv.Itoa(r.Resident),
 		})
 	}
 	return out.WriteAll(lines)

@@ -28,9 +28,9 @@ func (e *Engine) Stream() (float64, error) {
 	return best, nil
 }
 
-// StepBytes is how many bytes of weights and KV cells a decode step of one sequence reads when it holds the given number
-// of tokens.
-func (e *Engine) StepBytes(tokens int) (int, error) {
+// StepBytes is how many bytes of weights and KV cells a decode step of some sequences reads when each holds the given
+// number of tokens.
+func (e *Engine) StepBytes(sequences, tokens int) (int, error) {
 	g, err := e.graph(e.params(1, 1, graph.Decode, false))
 	if err != nil {
 		return 0, err
@@ -46,5 +46,5 @@ func (e *Engine) StepBytes(tokens int) (int, error) {
 		return 0, err
 	}
 	row, err := e.spec().RowBytes()
-	return bytes + 2*row*tokens*e.model.Config().Layers, err
+	return bytes + 2*row*sequences*tokens*e.model.Config().Layers, err
 }

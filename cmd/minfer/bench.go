@@ -77,6 +77,7 @@ and what share that is of the rate at which the same weights can be read at all.
 	flags.IntSliceVarP(&c.Generates, "n-gen", "n", []int{128}, "generated tokens of tg tests; 0 for none")
 	flags.StringArrayVar(&combined, "pg", nil, "`P,N`: a test that times a prompt of P and N generated tokens together; repeatable")
 	flags.IntSliceVarP(&c.Depths, "depth", "d", []int{0}, "tokens in the context before each test")
+	flags.IntSliceVarP(&c.Streams, "streams", "s", []int{1}, "sequences that generate together in tg tests")
 	flags.IntVarP(&c.Reps, "reps", "r", 5, "timed repetitions of each test")
 	flags.StringVarP(&output, "output", "o", "md", "format: "+strings.Join(bench.Formats(), ", "))
 	cmd.AddCommand(newBenchServe())
