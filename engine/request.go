@@ -150,11 +150,11 @@ func (j *Job) Next() (t Token, ok bool) {
 	}
 }
 
-// Position is how many requests wait before this one; 0 once it is the next or has started.
+// Position is the request's place in the queue: 1 if it starts next, 0 once it has started or ended.
 func (j *Job) Position() int {
 	j.engine.mu.Lock()
 	defer j.engine.mu.Unlock()
-	return max(0, slices.Index(j.engine.queue, j))
+	return 1 + slices.Index(j.engine.queue, j)
 }
 
 // report is the callback that gets a result of every position of the prompt, nil if there is none.

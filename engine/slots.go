@@ -130,6 +130,9 @@ func (e *Engine) loadSlots(r io.Reader) (n, tokens int, err error) {
 		p := prefix{tokens: ids, cells: e.arena.NewSeq()}
 		shared := 0
 		for _, have := range read { // rows that an earlier prefix brought already
+			if e.prefixes.copies {
+				break
+			}
 			if c := common(have.tokens, ids); c > shared {
 				p.cells.Free()
 				p.cells = e.arena.NewSeq()

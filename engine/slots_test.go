@@ -33,6 +33,26 @@ func cellsOf(t *testing.T, e *Engine) (s kv.Stats) {
 	return s
 }
 
+// TestSlotsResumeUnshared: under MINFER_NO_KV_SHARE no cell of a file has two owners either, and what was saved is found.
+func TestSlotsResumeUnshared(t *testing.T) {
+	o := Options{Context: 256}
+	file, first := saved(t, o)
+	t.Setenv("MINFER_NO_KV_SHARE", "1")
+	e := openTiny(t, o)
+	n, tokens, err := e.LoadSlots(context.Background(), bytes.NewReader(file))
+	if err != nil || n != 2 || tokens != 69+38 {
+		t.Fatalf("%d prefixes, %d tokens, %v", n, tokens, err)
+	}
+	if c := cellsOf(t, e); c.Used != 69+38 || c.Shared != 0 {
+		t.Errorf("cells %+v", c)
+	}
+	turn := slices.Concat(story(60), first, []int32{5, 6, 7})
+	ids, stats := reply(t, e, nil, turn, 10)
+	if want, _ := reply(t, openTiny(t, o), nil, turn, 10); stats.Cached != 69 || !slices.Equal(ids, want) {
+		t.Errorf("resumed %v with %d cached tokens, fresh %v", ids, stats.Cached, want)
+	}
+}
+
 func TestSlotsResume(t *testing.T) {
 	o := Options{Context: 256}
 	file, first := saved(t, o)
