@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -345,8 +346,8 @@ func TestErrorsHaveAStatus(t *testing.T) {
 	}
 }
 
-// TestWaiting: a stream that waits says so, with the number of requests before it, and a failure after that arrives in the
-// stream.
+// TestWaiting: a stream that waits says so: with its place in the queue, which is 1 for the next, or by the pings that
+// Anthropic's API has. Ollama's has nothing for it. A failure after that arrives in the stream.
 func TestWaiting(t *testing.T) {
 	m := tiny(t, slow(engine.Options{Sequences: 1, QueueTimeout: 400 * time.Millisecond}))
 	r := rigOn(t, m)
@@ -354,30 +355,35 @@ func TestWaiting(t *testing.T) {
 	end := r.hold(endless)
 	defer end()
 	var wg sync.WaitGroup
-	bodies := map[string]string{
-		"/v1/chat/completions": `{"stream":true,` + capital + `}`, "/v1/responses": `{"stream":true,"input":"Hi"}`,
-		"/v1/messages": `{"stream":true,"max_tokens":5,"messages":[{"role":"user","content":"Hi"}]}`, "/v1/completions": `{"stream":true,"prompt":"Hi"}`,
-		"/api/chat": `{"messages":[{"role":"user","content":"Hi"}]}`,
-	}
-	var mu sync.Mutex
-	queued := 0
-	for path, body := range bodies {
+	place := regexp.MustCompile(`(?m)^: queued, position (\d+)$`)
+	for i, c := range []struct{ path, body string }{
+		{"/v1/chat/completions", `{"stream":true,` + capital + `}`},
+		{"/v1/responses", `{"stream":true,"input":"Hi"}`},
+		{"/v1/completions", `{"stream":true,"prompt":"Hi"}`},
+		{"/v1/messages", `{"stream":true,"max_tokens":5,"messages":[{"role":"user","content":"Hi"}]}`},
+		{"/api/chat", `{"messages":[{"role":"user","content":"Hi"}]}`},
+	} {
 		wg.Go(func() {
-			status, _, text := r.do(http.MethodPost, path, body)
+			status, _, text := r.do(http.MethodPost, c.path, c.body)
 			if status != http.StatusOK || !strings.Contains(text, "waited") {
-				t.Errorf("%s: %d %s", path, status, text)
+				t.Errorf("%s: %d %s", c.path, status, text)
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			queued += strings.Count(text, "before this one")
-			ping := strings.Contains(text, ": working") || strings.Contains(text, ": queued") || strings.Contains(text, "event: ping")
-			if path != "/api/chat" && !ping {
-				t.Errorf("%s does not say that it waits: %s", path, text)
+			switch told := place.FindStringSubmatch(text); c.path {
+			case "/api/chat":
+				if strings.Count(text, "\n") != 1 {
+					t.Errorf("%s: %s", c.path, text)
+				}
+			case "/v1/messages":
+				if told != nil || !strings.Contains(text, "event: ping\ndata: {\"type\":\"ping\"}\n\n") {
+					t.Errorf("%s: %s", c.path, text)
+				}
+			default:
+				if told == nil || told[1] != itoa(i+1) {
+					t.Errorf("%s waits in place %d and says %v", c.path, i+1, told)
+				}
 			}
 		})
+		eventually(t, "a place in the queue", func() bool { return m.Engine.Counters().Queued == i+1 })
 	}
 	wg.Wait()
-	if queued == 0 {
-		t.Error("no stream tells its position")
-	}
 }

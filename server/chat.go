@@ -23,10 +23,11 @@ type conversation struct {
 	stop        stops
 	maxTokens   *int
 	window      int
-	n           int
+	n           *int
 	logprobs    *int
 	user        string
 	thinkBudget *int // most tokens of reasoning
+	names       renames
 }
 
 // taskMaker makes a task of a conversation.
@@ -34,7 +35,8 @@ type taskMaker func(ctx context.Context, c *conversation) (*task, error)
 
 // rawTask makes tasks of a prompt that is sent as it is; the conversation gives the rest.
 func (s *Server) rawTask(prompt string) taskMaker {
-	return func(ctx context.Context, c *conversation) (*task, error) {
+	return func(ctx context.Context, c *conversation) (_ *task, err error) {
+		defer func() { err = c.names.in(err) }()
 		recordOf(ctx).user = clip(c.user)
 		if err := s.wants(c.model); err != nil {
 			return nil, err
@@ -58,7 +60,8 @@ func (s *Server) rawTask(prompt string) taskMaker {
 var errIgnoreEnd = badField("ignore_eos", "excludes a constraint, which decides where the reply may end")
 
 // task renders a conversation and checks what depends on the model.
-func (s *Server) task(ctx context.Context, c *conversation) (*task, error) {
+func (s *Server) task(ctx context.Context, c *conversation) (_ *task, err error) {
+	defer func() { err = c.names.in(err) }()
 	recordOf(ctx).user = clip(c.user)
 	if err := s.wants(c.model); err != nil {
 		return nil, err
@@ -126,11 +129,22 @@ func (c *conversation) continued() (messages []chat.Message, beginning string, e
 	return c.messages[:last], c.messages[last].Content.String(), nil
 }
 
+// choices is how many replies to a prompt are wanted.
+func (c *conversation) choices() int {
+	if c.n == nil {
+		return 1
+	}
+	return *c.n
+}
+
 // limits checks the numbers of a request.
 func (s *Server) limits(c *conversation) (*task, error) {
-	t := &task{n: max(c.n, 1), maxTokens: s.options.MaxTokens, window: c.window, stop: c.stop, logprobs: c.logprobs, ignoreEnd: c.sampling.ignoreEnd}
-	if c.n < 0 || t.n > MaxChoices {
-		return nil, badField("n", "%d replies, must lie in [1, %d]", c.n, MaxChoices)
+	t := &task{
+		n: c.choices(), maxTokens: s.options.MaxTokens, window: c.window, stop: c.stop, logprobs: c.logprobs, ignoreEnd: c.sampling.ignoreEnd,
+		field: c.names.of("messages"),
+	}
+	if t.n < 1 || t.n > MaxChoices {
+		return nil, badField("n", "%d replies, must lie in [1, %d]", t.n, MaxChoices)
 	}
 	if c.maxTokens != nil {
 		if t.maxTokens = *c.maxTokens; t.maxTokens < 1 {
@@ -163,7 +177,7 @@ var chatFields = fields[chatRequest]{
 	"model":                 value(func(r *chatRequest) *string { return &r.model }),
 	"messages":              value(func(r *chatRequest) *[]chat.Message { return &r.messages }),
 	"stream":                value(func(r *chatRequest) *bool { return &r.stream }),
-	"n":                     value(func(r *chatRequest) *int { return &r.n }),
+	"n":                     pointer(func(r *chatRequest) **int { return &r.n }),
 	"max_tokens":            pointer(func(r *chatRequest) **int { return &r.tokens }),
 	"max_completion_tokens": pointer(func(r *chatRequest) **int { return &r.completion }),
 	"stop":                  value(func(r *chatRequest) *stops { return &r.stop }),
@@ -288,7 +302,7 @@ func (q *chatRequest) check() error {
 		if q.tokens != nil && *q.tokens != *q.completion {
 			return badField("max_completion_tokens", "differs from max_tokens")
 		}
-		q.maxTokens = q.completion
+		q.maxTokens, q.names = q.completion, renames{"max_tokens": "max_completion_tokens"}
 	}
 	if q.topLogprobs != nil && !q.logprobs {
 		return badField("top_logprobs", "needs logprobs")

@@ -249,7 +249,7 @@ func (l *lines) done() error { return l.write([]byte("data: [DONE]\n\n")) }
 // waiting is what a comment says while nothing happens.
 func waiting(position int) string {
 	if position > 0 {
-		return fmt.Sprintf("queued, %d before this one", position)
+		return fmt.Sprintf("queued, position %d", position)
 	}
 	return "working"
 }

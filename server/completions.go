@@ -77,7 +77,7 @@ var completionFields = fields[completionRequest]{
 	"model":      value(func(r *completionRequest) *string { return &r.model }),
 	"prompt":     value(func(r *completionRequest) *prompts { return &r.prompts }),
 	"stream":     value(func(r *completionRequest) *bool { return &r.stream }),
-	"n":          value(func(r *completionRequest) *int { return &r.n }),
+	"n":          pointer(func(r *completionRequest) **int { return &r.n }),
 	"best_of":    pointer(func(r *completionRequest) **int { return &r.bestOf }),
 	"echo":       value(func(r *completionRequest) *bool { return &r.echo }),
 	"max_tokens": pointer(func(r *completionRequest) **int { return &r.tokens }),
@@ -99,15 +99,18 @@ var completionFields = fields[completionRequest]{
 	},
 }.with(within(func(r *completionRequest) *sampling { return &r.sampling }, samplingFields))
 
+// completionNames are the fields that have other names than in chat completions.
+var completionNames = renames{"messages": "prompt", "top_logprobs": "logprobs"}
+
 // completionTasks makes a task of each prompt.
 func (s *Server) completionTasks(ctx context.Context, q *completionRequest) ([]*task, error) {
 	if n := len(q.prompts.texts); n == 0 || n > MaxPrompts {
 		return nil, badField("prompt", "%d prompts, must be 1 to %d", n, MaxPrompts)
 	}
-	if n := len(q.prompts.texts) * max(q.n, 1); n > MaxChoices {
+	if n := len(q.prompts.texts) * q.choices(); n > MaxChoices {
 		return nil, badField("n", "%d replies to all prompts, the limit is %d", n, MaxChoices)
 	}
-	if q.bestOf != nil && *q.bestOf != max(q.n, 1) {
+	if q.bestOf != nil && *q.bestOf != q.choices() {
 		return nil, badField("best_of", "replies are not ranked: it must equal n")
 	}
 	if q.includeUsage && !q.stream {
@@ -116,6 +119,7 @@ func (s *Server) completionTasks(ctx context.Context, q *completionRequest) ([]*
 	if q.echo && q.logprobs != nil {
 		return nil, badField("echo", "excludes logprobs: those of a prompt are not computed")
 	}
+	q.names = completionNames
 	none := q.tokens != nil && *q.tokens == 0
 	if none && !q.echo {
 		return nil, badField("max_tokens", "0 tokens are wanted, and no echo")
@@ -200,7 +204,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 
 // echo is the prompt of a choice.
 func (s *Server) echo(q *completionRequest, choice int) string {
-	i := choice / max(q.n, 1)
+	i := choice / q.choices()
 	if q.prompts.ids[i] != nil {
 		return s.model.Tokens.Decode(q.prompts.ids[i])
 	}

@@ -113,6 +113,9 @@ func (s *Server) checkEmbedding(q *embeddingRequest) ([][]int32, error) {
 			}
 			all[i] = s.plain(q.input.texts[i])
 		}
+		if err := s.fits(&task{field: "input", prompt: all[i]}); err != nil {
+			return nil, err
+		}
 	}
 	return all, nil
 }

@@ -39,9 +39,44 @@ func badField(param, format string, args ...any) *apiError {
 	return &apiError{status: http.StatusBadRequest, kind: "invalid_request_error", param: param, message: param + ": " + fmt.Sprintf(format, args...)}
 }
 
+// codeContextLength is the code of prompts that do not fit.
+const codeContextLength = "context_length_exceeded"
+
+// tooLong refuses a prompt that does not fit: it has so many tokens and needs room for some more.
+func tooLong(param string, tokens, more, room int) *apiError {
+	e := badField(param, "the prompt is too long: %d tokens and %d of a reply are needed, %d are available", tokens, more, room)
+	e.code = codeContextLength
+	return e
+}
+
 // badRequest refuses a request as a whole.
 func badRequest(format string, args ...any) *apiError {
 	return &apiError{status: http.StatusBadRequest, kind: "invalid_request_error", message: fmt.Sprintf(format, args...)}
+}
+
+// renames are the fields of an API that stand for those of chat completions, where they have other names.
+type renames map[string]string
+
+// of is the API's name of a field.
+func (n renames) of(field string) string {
+	if name := n[field]; name != "" {
+		return name
+	}
+	return field
+}
+
+// in makes an error that names a field of chat completions name the API's.
+func (n renames) in(err error) error {
+	var have *apiError
+	if !errors.As(err, &have) || n[have.param] == "" {
+		return err
+	}
+	e := *have
+	e.param = n[have.param]
+	if rest, ok := strings.CutPrefix(have.message, have.param+": "); ok {
+		e.message = e.param + ": " + rest
+	}
+	return &e
 }
 
 func unavailable(message string, retry time.Duration) *apiError {
@@ -57,7 +92,7 @@ func asAPIError(err error) *apiError {
 	e := &apiError{status: http.StatusBadRequest, kind: "invalid_request_error", message: err.Error()}
 	switch {
 	case errors.Is(err, engine.ErrContextLength):
-		e.code, e.param = "context_length_exceeded", "messages"
+		e.code = codeContextLength
 	case errors.Is(err, engine.ErrRequest), errors.Is(err, sample.ErrConfig), errors.Is(err, chat.ErrTemplate), errors.Is(err, chat.ErrMessage):
 	case errors.Is(err, grammar.ErrSyntax), errors.Is(err, grammar.ErrUnsupported), errors.Is(err, grammar.ErrLimit), errors.Is(err, grammar.ErrEmpty):
 	case errors.Is(err, engine.ErrBusy) && strings.Contains(err.Error(), "waited"):

@@ -207,6 +207,49 @@ func TestFieldRefusals(t *testing.T) {
 	}
 }
 
+// TestFieldNames: an error names the field as the API does.
+func TestFieldNames(t *testing.T) {
+	r := newRig(t)
+	ask := `{"messages":[{"role":"user","content":"Hi"}]`
+	for _, c := range []struct{ path, body, field string }{
+		{"/v1/chat/completions", ask + `,"temperature":-1}`, "temperature"},
+		{"/v1/chat/completions", ask + `,"top_p":1,"min_p":2}`, "min_p"},
+		{"/v1/chat/completions", ask + `,"top_k":-1}`, "top_k"},
+		{"/v1/chat/completions", ask + `,"logit_bias":{"99999":1}}`, "logit_bias"},
+		{"/v1/chat/completions", ask + `,"logit_bias":{"9":101}}`, "logit_bias"},
+		{"/v1/chat/completions", ask + `,"logit_bias":[["Paris",101]]}`, "logit_bias"},
+		{"/v1/chat/completions", ask + `,"n":0}`, "n"},
+		{"/v1/chat/completions", ask + `,"max_tokens":0}`, "max_tokens"},
+		{"/v1/chat/completions", ask + `,"max_completion_tokens":0}`, "max_completion_tokens"},
+		{"/v1/completions", `{"prompt":"x","n":0}`, "n"},
+		{"/v1/completions", `{"prompt":"x","logprobs":21}`, "logprobs"},
+		{"/v1/completions", `{"prompt":"x","max_tokens":-1}`, "max_tokens"},
+		{"/v1/completions", `{"prompt":""}`, "prompt"},
+		{"/v1/completions", `{"prompt":["x",[99999]]}`, "prompt"},
+		{"/v1/embeddings", `{"input":[99999]}`, "input"},
+		{"/v1/embeddings", `{"input":[[]]}`, "input"},
+		{"/v1/responses", `{"input":"x","max_output_tokens":0}`, "max_output_tokens"},
+		{"/v1/responses", `{"input":[{"role":"user","content":"x"},{"role":"assistant","content":"y"}],"grammar":"root ::= \"x\""}`, "input"},
+		{"/v1/messages", ask + `,"max_tokens":0}`, "max_tokens"},
+		{"/v1/messages", ask + `,"max_tokens":1,"stop_sequences":[""]}`, "stop_sequences"},
+		{"/v1/messages", ask + `,"max_tokens":1,"top_p":3}`, "top_p"},
+		{"/api/chat", ask + `,"options":{"num_predict":-3}}`, "options.num_predict"},
+		{"/api/chat", ask + `,"options":{"stop":[""]}}`, "options.stop"},
+		{"/api/chat", ask + `,"options":{"top_p":3}}`, "options.top_p"},
+		{"/api/chat", ask + `,"logprobs":true,"top_logprobs":21}`, "top_logprobs"},
+		{"/api/generate", `{"prompt":"x","raw":true,"options":{"temperature":-1}}`, "options.temperature"},
+	} {
+		o := parse(t, r.refused(c.path, c.body, http.StatusBadRequest))
+		message := o.text("error", "message")
+		if shapeOf(c.path) == ollamaShape {
+			message = o.text("error")
+		}
+		if !strings.HasPrefix(message, c.field+": ") || shapeOf(c.path) == openAIShape && o.text("error", "param") != c.field {
+			t.Errorf("%s %s: %v", c.path, c.body, o.v)
+		}
+	}
+}
+
 func TestLimits(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MaxBody = 1 << 20 })
 	message := `{"role":"user","content":""}`

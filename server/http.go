@@ -42,7 +42,7 @@ type encoder interface {
 	event(e event) error     // in the order of the run
 	end(r *run) error        // all replies have ended well
 	fail(e *apiError) error  // in place of end
-	idle(position int) error // nothing has happened for a while; the request may still wait behind others
+	idle(position int) error // nothing has happened for a while; the request may still stand in the queue, at 1 or further back
 }
 
 // stream runs tasks and writes their events as they come. An error that is returned has not been answered yet.
@@ -90,6 +90,7 @@ func (s *Server) stream(ctx context.Context, enc encoder, tasks ...*task) error 
 			if begin() != nil || enc.event(e) != nil {
 				return nil // the client is gone, or does not read
 			}
+			ticker.Reset(s.patience)
 		case <-ticker.C:
 			if begin() != nil || enc.idle(r.position()) != nil {
 				return nil

@@ -74,6 +74,9 @@ var messagesFields = fields[messagesRequest]{
 	"mcp_servers":   only[messagesRequest]("this server calls no tools itself", "[]"),
 }.with(within(func(r *messagesRequest) *sampling { return &r.sampling }, samplingFields))
 
+// messagesNames are the fields that have other names than in chat completions.
+var messagesNames = renames{"stop": "stop_sequences"}
+
 // cacheControl accepts a mark of Anthropic's prompt cache: every prompt is kept, for as long as there is room.
 func cacheControl[T any](_ *T, raw json.RawMessage) error {
 	var c struct {
@@ -269,6 +272,7 @@ func plainText(raw json.RawMessage) (string, error) {
 
 // read turns system and turns into messages.
 func (r *messagesRequest) read() error {
+	r.names = messagesNames
 	if r.maxTokens == nil {
 		return badField("max_tokens", "it is missing")
 	}

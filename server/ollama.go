@@ -57,6 +57,7 @@ func (s *Server) ollamaChat(w http.ResponseWriter, r *http.Request) error {
 	if len(q.messages) == 0 {
 		return s.ollamaLoad(w, &q, true)
 	}
+	q.names = ollamaChatNames
 	return s.ollama(w, r, &q, true, s.task)
 }
 
@@ -69,6 +70,7 @@ func (s *Server) ollamaGenerate(w http.ResponseWriter, r *http.Request) error {
 	if q.prompt == "" {
 		return s.ollamaLoad(w, &q, false)
 	}
+	q.names = ollamaGenerateNames
 	if q.raw {
 		if q.system != "" {
 			return badField("system", "raw sends the prompt as it is")

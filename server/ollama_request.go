@@ -58,6 +58,20 @@ func fixed(*conversation, json.RawMessage) error {
 	return errors.New("it is set when the server starts")
 }
 
+// Fields that have other names than in chat completions. Those of options are named as they stand there.
+var (
+	ollamaChatNames     = renames{"max_tokens": "options.num_predict"}.with(ollamaOptions)
+	ollamaGenerateNames = renames{"max_tokens": "options.num_predict", "messages": "prompt"}.with(ollamaOptions)
+)
+
+// with adds the fields of options.
+func (n renames) with(options fields[conversation]) renames {
+	for name := range options {
+		n[name] = "options." + name
+	}
+	return n
+}
+
 // ollamaCommon are the fields of both endpoints.
 var ollamaCommon = fields[ollamaRequest]{
 	"model": value(func(r *ollamaRequest) *string { return &r.model }),

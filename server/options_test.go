@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -158,23 +159,38 @@ func TestChatTools(t *testing.T) {
 	}
 }
 
-// TestPromptTooLong: refused in each API's shape, never cut.
+// TestPromptTooLong: refused in each API's shape, never cut. The field is that of the API; what is needed and what there
+// is are told.
 func TestPromptTooLong(t *testing.T) {
 	r := newRig(t)
 	long := `"` + strings.Repeat("word and ", 1500) + `"`
-	for path, body := range map[string]string{
-		"/v1/chat/completions": `{"messages":[{"role":"user","content":` + long + `}]}`,
-		"/v1/completions":      `{"prompt":` + long + `}`,
-		"/v1/responses":        `{"input":` + long + `}`,
-		"/v1/embeddings":       `{"input":` + long + `}`,
-		"/v1/messages":         `{"max_tokens":5,"messages":[{"role":"user","content":` + long + `}]}`,
-		"/api/chat":            `{"messages":[{"role":"user","content":` + long + `}]}`,
-		"/api/generate":        `{"prompt":` + long + `}`,
+	for _, c := range []struct{ path, field, body string }{
+		{"/v1/chat/completions", "messages", `{"messages":[{"role":"user","content":` + long + `}]}`},
+		{"/v1/completions", "prompt", `{"prompt":` + long + `}`},
+		{"/v1/completions", "prompt", `{"prompt":["a",` + long + `]}`},
+		{"/v1/responses", "input", `{"input":` + long + `}`},
+		{"/v1/embeddings", "input", `{"input":["a",` + long + `]}`},
+		{"/v1/messages", "messages", `{"max_tokens":5,"messages":[{"role":"user","content":` + long + `}]}`},
+		{"/api/chat", "messages", `{"messages":[{"role":"user","content":` + long + `}]}`},
+		{"/api/generate", "prompt", `{"prompt":` + long + `}`},
+		{"/api/generate", "prompt", `{"raw":true,"prompt":` + long + `}`},
 	} {
-		text := r.refused(path, body, http.StatusBadRequest)
-		if !strings.Contains(text, "1024") || shapeOf(path) == openAIShape && !strings.Contains(text, `"code":"context_length_exceeded"`) {
-			t.Errorf("%s: %s", path, text)
+		text := r.refused(c.path, c.body, http.StatusBadRequest)
+		said := regexp.MustCompile(c.field + `: the prompt is too long: (\d+) tokens and [01] of a reply are needed, 1024 are available`).FindStringSubmatch(text)
+		if said == nil || len(said[1]) != 4 {
+			t.Errorf("%s: %s", c.path, text)
 		}
+		if o := parse(t, text); shapeOf(c.path) == openAIShape && (o.text("error", "code") != "context_length_exceeded" || o.text("error", "param") != c.field) {
+			t.Errorf("%s: %s", c.path, text)
+		}
+	}
+	ids := func(n int) string { return `{"prompt":[` + strings.Repeat("5,", n-1) + `5],"max_tokens":` }
+	r.post("/v1/completions", ids(1023)+"1}")
+	r.refused("/v1/completions", ids(1024)+"1}", http.StatusBadRequest)
+	r.post("/v1/completions", ids(1024)+`0,"echo":true}`)
+	r.refused("/v1/completions", ids(1025)+`0,"echo":true}`, http.StatusBadRequest)
+	if n := r.server.model.Engine.Counters().Running; n != 0 {
+		t.Errorf("%d requests run", n)
 	}
 	r.refused("/api/chat", `{"messages":[{"role":"user","content":"Tell me a story about a brave fox."}],"options":{"num_ctx":5}}`, http.StatusBadRequest)
 	o := r.post("/api/generate", `{"stream":false,"prompt":"Tell me a story about a brave fox.","options":{"num_ctx":30}}`)

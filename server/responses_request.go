@@ -77,6 +77,9 @@ var responsesFields = fields[responsesRequest]{
 	"max_tool_calls":       only[responsesRequest]("this server calls no tools itself"),
 }.with(within(func(r *responsesRequest) *sampling { return &r.sampling }, samplingFields))
 
+// responsesNames are the fields that have other names than in chat completions.
+var responsesNames = renames{"messages": "input", "max_tokens": "max_output_tokens"}
+
 // includeLogprobs asks for log probabilities.
 const includeLogprobs = "message.output_text.logprobs"
 
@@ -187,6 +190,7 @@ type item struct {
 
 // read turns instructions and input into messages.
 func (r *responsesRequest) read() error {
+	r.names = responsesNames
 	if r.instructions != "" {
 		r.messages = append(r.messages, chat.System(r.instructions))
 	}

@@ -81,6 +81,8 @@ func New(ctx context.Context, m Model, o Options) (*Server, error) {
 	if m.Name == "" || len(m.Name) > maxName {
 		return nil, fmt.Errorf("%w: the model's name %q has %d bytes, must have 1 to %d", ErrOptions, m.Name, len(m.Name), maxName)
 	}
+	// Requests append to these.
+	o.Sampling.LogitBias, o.Sampling.Ban = slices.Clip(o.Sampling.LogitBias), slices.Clip(o.Sampling.Ban)
 	if err := o.Sampling.Validate(m.Tokens.VocabSize()); err != nil {
 		return nil, err
 	}

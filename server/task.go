@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -22,6 +21,7 @@ type task struct {
 	mask      func() sample.Mask // a constraint for one reply; nil for none
 	ignoreEnd bool
 	logprobs  *int
+	field     string // of the request that the prompt comes from
 
 	reasoning bool      // reasoning is told from content
 	thinking  bool      // the prompt ends within reasoning
@@ -76,7 +76,12 @@ func (s *Server) start(ctx context.Context, tasks []*task) (*run, error) {
 	r := &run{ctx: ctx, cancel: cancel, events: make(chan event), began: time.Now()}
 	var stops []context.CancelFunc
 	for _, t := range tasks {
-		t.n = max(t.n, 1)
+		if err := s.fits(t); err != nil {
+			cancel()
+			return nil, err
+		}
+	}
+	for _, t := range tasks {
 		for i := range t.n {
 			ctx, stop := context.WithCancel(ctx)
 			job, err := s.submit(ctx, t, i)
@@ -101,13 +106,38 @@ func (s *Server) start(ctx context.Context, tasks []*task) (*run, error) {
 	return r, nil
 }
 
+// fits checks a task's prompt: its tokens, and that they leave room for a reply.
+func (s *Server) fits(t *task) error {
+	if err := s.checkPrompt(t.field, t.prompt); err != nil {
+		return err
+	}
+	room, more := s.model.Engine.Context(), min(1, max(-t.maxTokens, t.maxTokens))
+	if t.window > 0 {
+		room = min(room, t.window)
+	}
+	if len(t.prompt)+more > room {
+		return tooLong(t.field, len(t.prompt), more, room)
+	}
+	return nil
+}
+
+// checkPrompt checks the tokens of a prompt.
+func (s *Server) checkPrompt(field string, prompt []int32) error {
+	if len(prompt) == 0 {
+		return badField(field, "the prompt has no tokens")
+	}
+	for i, id := range prompt {
+		if id < 0 || int(id) >= s.model.Tokens.VocabSize() {
+			return badField(field, "token id %d at %d is outside the vocabulary of %d", id, i, s.model.Tokens.VocabSize())
+		}
+	}
+	return nil
+}
+
 // submit hands one reply of a task to the engine.
 func (s *Server) submit(ctx context.Context, t *task, i int) (*engine.Job, error) {
 	r := engine.Request{Prompt: t.prompt, MaxTokens: t.maxTokens, Sampling: t.sampling, Logprobs: t.logprobs}
 	if limit := t.window; limit > 0 {
-		if len(t.prompt) >= limit {
-			return nil, fmt.Errorf("%w: %d prompt tokens, the request allows %d", engine.ErrContextLength, len(t.prompt), limit)
-		}
 		if left := limit - len(t.prompt); r.MaxTokens < 0 || r.MaxTokens > left {
 			r.MaxTokens = left
 		}
@@ -178,11 +208,11 @@ func (r *run) close() {
 	}
 }
 
-// position is how many requests wait before the run.
+// position is the run's place in the queue: 1 if its first reply starts next, 0 once one has started.
 func (r *run) position() int {
-	at := 0
-	for _, job := range r.jobs {
-		at = max(at, job.Position())
+	at := r.jobs[0].Position()
+	for _, job := range r.jobs[1:] {
+		at = min(at, job.Position())
 	}
 	return at
 }
