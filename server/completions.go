@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"unicode/utf8"
 
 	"github.com/minfer-go/minfer/sample"
 )
@@ -116,9 +117,6 @@ func (s *Server) completionTasks(ctx context.Context, q *completionRequest) ([]*
 	if q.includeUsage && !q.stream {
 		return nil, badField("stream_options", "needs stream")
 	}
-	if q.echo && q.logprobs != nil {
-		return nil, badField("echo", "excludes logprobs: those of a prompt are not computed")
-	}
 	q.names = completionNames
 	none := q.tokens != nil && *q.tokens == 0
 	if none && !q.echo {
@@ -137,7 +135,7 @@ func (s *Server) completionTasks(ctx context.Context, q *completionRequest) ([]*
 			t.maxTokens = 0
 		}
 		t.sampling.Seed += uint64(i * t.n)
-		t.prompt = s.tokens(&q.prompts, i)
+		t.prompt, t.shown = s.tokens(&q.prompts, i), q.echo && t.logprobs != nil
 		all = append(all, t)
 	}
 	return all, nil
@@ -146,8 +144,8 @@ func (s *Server) completionTasks(ctx context.Context, q *completionRequest) ([]*
 // completionScores are log probabilities in the form of completions.
 type completionScores struct {
 	Tokens  []string             `json:"tokens"`
-	Scores  []float64            `json:"token_logprobs"`
-	Top     []map[string]float64 `json:"top_logprobs"`
+	Scores  []*float64           `json:"token_logprobs"` // null for the first token of a prompt
+	Top     []map[string]float64 `json:"top_logprobs"`   // likewise
 	Offsets []int                `json:"text_offset"`
 }
 
@@ -189,10 +187,12 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 	}
 	for i, whole := range all {
 		finish := finishReason(&whole.ending)
-		c := completionChoice{Text: whole.content, Index: i, Finish: &finish, Logprobs: s.completionScores(whole.tokens)}
+		c := completionChoice{Text: whole.content, Index: i, Finish: &finish}
+		before := ""
 		if q.echo {
-			c.Text = s.echo(&q, i) + c.Text
+			before = s.echo(&q, i)
 		}
+		c.Text, c.Logprobs = before+c.Text, s.completionScores(whole.tokens, before)
 		head.Choices = append(head.Choices, c)
 	}
 	if head.Usage, err = encode(openAIUsage(run.usage())); err != nil {
@@ -211,20 +211,30 @@ func (s *Server) echo(q *completionRequest, choice int) string {
 	return q.prompts.texts[i]
 }
 
-// completionScores writes tokens in the form of completions; nil if there are none.
-func (s *Server) completionScores(tokens []scored) *completionScores {
+// completionScores writes tokens in the form of completions; nil if there are none. echo is the text before the reply.
+func (s *Server) completionScores(tokens []scored, echo string) *completionScores {
 	if len(tokens) == 0 {
 		return nil
 	}
 	c := &completionScores{}
 	name := func(id int32) string { return validText(s.model.Tokens.PieceSpecial(id)) }
+	before := utf8.RuneCountInString(echo)
 	for _, t := range tokens {
-		c.Tokens, c.Scores, c.Offsets = append(c.Tokens, name(t.id)), append(c.Scores, max(t.logprob, lowest)), append(c.Offsets, t.start)
-		top := map[string]float64{}
+		c.Tokens = append(c.Tokens, name(t.id))
+		if t.prompt {
+			c.Offsets = append(c.Offsets, t.at)
+		} else {
+			c.Offsets = append(c.Offsets, before+t.at)
+		}
+		if t.bare {
+			c.Scores, c.Top = append(c.Scores, nil), append(c.Top, nil)
+			continue
+		}
+		score, top := max(t.logprob, lowest), map[string]float64{}
 		for _, alternative := range append([]sample.Logprob{{ID: t.id, Value: t.logprob}}, t.top...) {
 			top[name(alternative.ID)] = max(alternative.Value, lowest)
 		}
-		c.Top = append(c.Top, top)
+		c.Scores, c.Top = append(c.Scores, &score), append(c.Top, top)
 	}
 	return c
 }
@@ -254,10 +264,14 @@ func (c *completionStream) chunk(choice completionChoice) error {
 }
 
 func (c *completionStream) event(e event) error {
-	choice := completionChoice{Text: e.text, Index: e.choice, Logprobs: c.server.completionScores(e.tokens)}
-	if c.q.echo && !c.echoed[e.choice] {
+	echo := ""
+	if c.q.echo {
+		echo = c.server.echo(c.q, e.choice)
+	}
+	choice := completionChoice{Text: e.text, Index: e.choice, Logprobs: c.server.completionScores(e.tokens, echo)}
+	if !c.echoed[e.choice] {
 		c.echoed[e.choice] = true
-		choice.Text = c.server.echo(c.q, e.choice) + choice.Text
+		choice.Text = echo + choice.Text
 	}
 	if e.kind == endEvent {
 		finish := finishReason(&e.ending)

@@ -126,7 +126,6 @@ func TestFieldRefusals(t *testing.T) {
 		{"/v1/chat/completions", `"dry_sequence_breakers":[""]`, "dry_sequence_breakers"},
 		{"/v1/completions", `"best_of":2`, "best_of"},
 		{"/v1/completions", `"suffix":"x"`, "suffix"},
-		{"/v1/completions", `"echo":true,"logprobs":1`, "echo"},
 		{"/v1/completions", `"json_schema":{"type":1}`, "json_schema"},
 		{"/v1/embeddings", `"dimensions":3`, "dimensions"},
 		{"/v1/embeddings", `"encoding_format":"hex"`, "encoding_format"},

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"unicode/utf8"
+
 	"github.com/minfer-go/minfer/chat"
 	"github.com/minfer-go/minfer/engine"
 	"github.com/minfer-go/minfer/sample"
@@ -20,7 +22,10 @@ type scored struct {
 	id      int32
 	logprob float64
 	top     []sample.Logprob
-	start   int // where its text begins among what the reply decoded to, in bytes
+	start   int  // where its text begins among what the reply decoded to, in bytes
+	at      int  // the same in characters
+	prompt  bool // it belongs to the prompt
+	bare    bool // the first token of a prompt, which has no log probability
 }
 
 // A reply turns tokens into events: text, stop texts, reasoning, calls, one stage after the other. It holds back what
@@ -41,6 +46,7 @@ type reply struct {
 	reasoned, content bool // the reply has got so far
 
 	decoded, emitted int      // bytes of text before and after stop texts were looked for
+	characters       int      // those of decoded
 	scored           []scored // whose text is held back
 	ready            []scored // whose text was emitted and that no event has brought yet
 }
@@ -65,7 +71,7 @@ func (s *Server) newReply(t *task) *reply {
 // push takes a token.
 func (r *reply) push(t engine.Token) []event {
 	if r.task.logprobs != nil {
-		r.scored = append(r.scored, scored{id: t.ID, logprob: t.Logprob, top: t.Top, start: r.decoded})
+		r.scored = append(r.scored, scored{id: t.ID, logprob: t.Logprob, top: t.Top, start: r.decoded, at: r.characters})
 	}
 	text := ""
 	if r.mark != nil {
@@ -96,6 +102,7 @@ func (r *reply) flush() []event {
 // stage takes text through the stages. last: nothing follows.
 func (r *reply) stage(text string, last bool) []event {
 	r.decoded += len(text)
+	r.characters += utf8.RuneCountInString(text)
 	if !r.stopped {
 		var stopped bool
 		if text, stopped = r.stop.Push(text); stopped {

@@ -22,6 +22,7 @@ type task struct {
 	ignoreEnd bool
 	logprobs  *int
 	field     string // of the request that the prompt comes from
+	shown     bool   // the tokens of the prompt get log probabilities too
 
 	reasoning bool      // reasoning is told from content
 	thinking  bool      // the prompt ends within reasoning
@@ -34,6 +35,7 @@ type run struct {
 	ctx     context.Context // of the request and the run
 	cancel  context.CancelFunc
 	jobs    []*engine.Job
+	shown   []*promptScores // of each choice; nil for none
 	events  chan event
 	began   time.Time
 	endings []ending // complete when events is closed
@@ -44,8 +46,9 @@ type eventKind uint8
 const (
 	contentEvent eventKind = iota
 	reasoningEvent
-	callEvent // a whole call
-	endEvent  // of one reply
+	callEvent   // a whole call
+	promptEvent // the tokens of the prompt, before everything else, if they are shown
+	endEvent    // of one reply
 )
 
 // An event is a piece of one of a task's replies.
@@ -84,13 +87,15 @@ func (s *Server) start(ctx context.Context, tasks []*task) (*run, error) {
 	for _, t := range tasks {
 		for i := range t.n {
 			ctx, stop := context.WithCancel(ctx)
-			job, err := s.submit(ctx, t, i)
+			shown := s.newPromptScores(t)
+			job, err := s.submit(ctx, t, i, shown)
 			if err != nil {
 				stop()
 				cancel() // those before it end unread
 				return nil, err
 			}
 			r.tasks, r.jobs, stops = append(r.tasks, t), append(r.jobs, job), append(stops, stop)
+			r.shown = append(r.shown, shown)
 		}
 	}
 	r.endings = make([]ending, len(r.jobs))
@@ -135,7 +140,7 @@ func (s *Server) checkPrompt(field string, prompt []int32) error {
 }
 
 // submit hands one reply of a task to the engine.
-func (s *Server) submit(ctx context.Context, t *task, i int) (*engine.Job, error) {
+func (s *Server) submit(ctx context.Context, t *task, i int, shown *promptScores) (*engine.Job, error) {
 	r := engine.Request{Prompt: t.prompt, MaxTokens: t.maxTokens, Sampling: t.sampling, Logprobs: t.logprobs}
 	if limit := t.window; limit > 0 {
 		if left := limit - len(t.prompt); r.MaxTokens < 0 || r.MaxTokens > left {
@@ -145,6 +150,9 @@ func (s *Server) submit(ctx context.Context, t *task, i int) (*engine.Job, error
 	r.Sampling.Seed += uint64(i)
 	if t.mask != nil {
 		r.Mask = t.mask()
+	}
+	if shown != nil {
+		r.Logits = shown.add
 	}
 	if !t.ignoreEnd {
 		r.IsEnd = s.model.Tokens.IsEOG
@@ -168,8 +176,13 @@ func (s *Server) follow(r *run, i int, stop context.CancelFunc) {
 		}
 	}
 	var first, last time.Time
+	shown := r.shown[i]
 	for wanted && !reply.stopped {
 		t, ok := job.Next()
+		if shown != nil { // it is complete once there is a token or the end
+			send([]event{{kind: promptEvent, tokens: shown.tokens}})
+			shown = nil
+		}
 		if !ok {
 			break
 		}
