@@ -39,7 +39,7 @@ func (m *Model) NewConversation(settings ...Setting) *Conversation {
 	for _, set := range settings {
 		set(&s)
 	}
-	return &Conversation{model: m, settings: s, session: m.engine.NewSession(), noShift: os.Getenv("MINFER_NO_CONTEXT_SHIFT") == "1"}
+	return &Conversation{model: m, settings: s, session: m.engine.NewSession(), noShift: os.Getenv("MINFER_NO_CONTEXT_SHIFT") != ""}
 }
 
 // Close frees the conversation's cells.

@@ -33,7 +33,7 @@ and what share that is of the rate at which the same weights can be read at all.
   minfer bench -p 32,512 -n 64 -d 0,2048 -r 5 -t 1,2 a.gguf b.gguf -o json`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			options, err := engineOf.options()
+			options, err := engineOf.options(cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}

@@ -52,7 +52,7 @@ beside it: any server with OpenAI's streaming /v1/completions.`,
 				return err
 			}
 			if len(args) == 1 {
-				options, err := engineOf.options()
+				options, err := engineOf.options(cmd.ErrOrStderr())
 				if err != nil {
 					return err
 				}

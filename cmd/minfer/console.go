@@ -35,7 +35,13 @@ func newConsole(out, notes io.Writer, mode string) (*console, error) {
 		c.color = true
 	case "off":
 	case "auto":
-		c.color = c.terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" || os.Getenv("MINFER_COLOR") == "1"
+		on, set, err := onOff("MINFER_COLOR")
+		if err != nil {
+			return nil, err
+		}
+		if c.color = on; !set {
+			c.color = c.terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		}
 	default:
 		return nil, fmt.Errorf("--color %q: on, off or auto", mode)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"github.com/reeflective/readline"
 
@@ -22,11 +23,17 @@ type editor struct {
 	out       *console
 	multiline bool
 	restore   func() // puts the terminal back as it was
+
+	fresh   bool        // the library has just changed the terminal's settings
+	stopped atomic.Bool // there is an interrupt to act on
 }
+
+// giveUp is Ctrl-C, the key that makes the library give up a line.
+const giveUp = '\x03'
 
 func newEditor(out *console, multiline bool) input {
 	e := &editor{shell: readline.NewShell(), out: out, multiline: multiline, restore: terminalState(os.Stdin)}
-	e.shell.Prompt.Primary(func() string { return "> " })
+	e.shell.Prompt.Primary(e.prompt)
 	e.shell.Prompt.Secondary(func() string { return "… " })
 	for option, on := range map[string]bool{
 		"enable-bracketed-paste": true,
@@ -41,6 +48,29 @@ func newEditor(out *console, multiline bool) input {
 	e.shell.History.Add("messages", openHistory())
 	return e
 }
+
+// prompt is called whenever the library draws, on its goroutine. The library takes Ctrl-C for a key, and loses it among others
+// that arrive with it; so the terminal is made to send an interrupt, which then comes in as that key alone.
+func (e *editor) prompt() string {
+	if e.fresh {
+		e.fresh = false
+		interruptKey(os.Stdin)
+	}
+	if e.stopped.Swap(false) {
+		for _, empty := e.shell.Keys.Pop(); !empty; {
+			_, empty = e.shell.Keys.Pop()
+		}
+		e.shell.Keys.Feed(true, giveUp)
+	}
+	return "> "
+}
+
+func (e *editor) interrupt() {
+	e.stopped.Store(true)
+	e.shell.Keys.RequestRefresh()
+}
+
+func (e *editor) interrupted() bool { return e.stopped.Swap(false) }
 
 // complete reports whether a message is at its end when Enter is pressed.
 func (e *editor) complete(text []rune) bool {
@@ -59,6 +89,7 @@ func (e *editor) close()            { e.restore() }
 
 func (e *editor) read(ctx context.Context) (string, error) {
 	got := make(chan line, 1)
+	e.fresh = true
 	go func() {
 		text, err := e.shell.Readline()
 		got <- line{text, err}

@@ -16,6 +16,10 @@ type input interface {
 	read(ctx context.Context) (string, error)
 	// interactive: somebody types, and sees what is answered.
 	interactive() bool
+	// interrupt takes back what was typed so far; it may be called while another goroutine reads.
+	interrupt()
+	// interrupted reports whether there was an interrupt that came too late to act on, and forgets it.
+	interrupted() bool
 	close()
 }
 
@@ -42,6 +46,8 @@ type line struct {
 }
 
 func (l *lines) interactive() bool { return false }
+func (l *lines) interrupt()        {}
+func (l *lines) interrupted() bool { return false }
 func (l *lines) close()            {}
 
 // scan delivers lines until the input ends.

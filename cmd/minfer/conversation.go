@@ -76,16 +76,13 @@ func (f *conversationFlags) run(cmd *cobra.Command, m *minfer.Model, out *consol
 	}
 	t.in = openInput(cmd.InOrStdin(), out, f.multiline)
 	defer t.in.close()
-	sig.mu.Lock()
-	sig.typed = t.in.interactive()
-	sig.mu.Unlock()
 	if t.in.interactive() && first == "" {
 		out.note("/help lists the commands; Ctrl-C stops a reply, Ctrl-D ends the conversation.\n")
 	}
 	for {
 		text := first
 		if first = ""; text == "" {
-			if text, err = t.in.read(sig.ctx); err != nil {
+			if text, err = t.read(); err != nil {
 				return endOfInput(err)
 			}
 		}
@@ -101,6 +98,17 @@ func (f *conversationFlags) run(cmd *cobra.Command, m *minfer.Model, out *consol
 			return nil
 		}
 	}
+}
+
+// read waits for a message. An interrupt meanwhile goes to who types.
+func (t *talk) read() (string, error) {
+	if !t.in.interactive() {
+		return t.in.read(t.signals.ctx)
+	}
+	t.signals.typing(t.in.interrupt)
+	text, err := t.in.read(t.signals.ctx)
+	t.signals.typed(t.in.interrupted())
+	return text, err
 }
 
 // endOfInput is how a conversation ends whose input does.
@@ -150,7 +158,10 @@ func (t *talk) reply(begin func(context.Context) (*minfer.Turn, error)) error {
 	ctx, done := t.signals.reply()
 	defer done()
 	turn, err := begin(ctx)
-	if err != nil {
+	if errors.Is(err, context.Canceled) && t.signals.ctx.Err() == nil {
+		t.out.note("[stopped]")
+		return nil
+	} else if err != nil {
 		return t.refuse(err)
 	}
 	for span := range turn.Spans() {
@@ -203,14 +214,17 @@ func (t *talk) refuse(err error) error {
 	return nil
 }
 
-// signals turns interrupts into the end of a reply, or of the conversation where no reply is under way.
+// signals turns interrupts into the end of a reply, or of the conversation where no reply is under way. Where somebody types
+// they end only what is under way.
 type signals struct {
 	ctx  context.Context // done when the conversation has to end
 	stop func()
 
 	mu     sync.Mutex
 	cancel context.CancelFunc // of the reply under way
-	typed  bool               // the line editor hears of Ctrl-C: an interrupt between replies came late and means nothing
+	editor func()             // hears of an interrupt while it reads
+	typist bool               // somebody types: an interrupt does not end the conversation
+	early  bool               // there was an interrupt after a message and before its reply
 }
 
 func watchSignals(parent context.Context) *signals {
@@ -226,13 +240,7 @@ func watchSignals(parent context.Context) *signals {
 			case <-ctx.Done():
 				return
 			case got := <-c:
-				s.mu.Lock()
-				cancel, typed := s.cancel, s.typed
-				s.mu.Unlock()
-				switch {
-				case got == os.Interrupt && cancel != nil:
-					cancel()
-				case got != os.Interrupt || !typed:
+				if got != os.Interrupt || !s.interrupt() {
 					quit()
 				}
 			}
@@ -241,12 +249,48 @@ func watchSignals(parent context.Context) *signals {
 	return s
 }
 
+// interrupt ends what is under way, and reports whether the conversation goes on.
+func (s *signals) interrupt() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.cancel != nil:
+		s.cancel()
+	case s.editor != nil:
+		s.editor()
+	case s.typist:
+		s.early = true
+	default:
+		return false
+	}
+	return true
+}
+
+// typing says that an editor reads.
+func (s *signals) typing(editor func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.editor, s.typist, s.early = editor, true, false
+}
+
+// typed says that the editor has read a message, and whether there was an interrupt that it has not acted on.
+func (s *signals) typed(interrupted bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.editor = nil
+	s.early = s.early || interrupted
+}
+
 // reply is the context of a reply; done says that it has ended.
 func (s *signals) reply() (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.cancel = cancel
-	s.mu.Unlock()
+	if s.early {
+		cancel()
+	}
+	s.early = false
 	return ctx, func() {
 		s.mu.Lock()
 		s.cancel = nil

@@ -77,22 +77,26 @@ func (x *terminal) send(text string) {
 	}
 }
 
-// expect waits until the program has written a text after what was expected before, and returns all up to its end.
-func (x *terminal) expect(text string) string {
+// expect waits until the program has written one of some texts after what was expected before, and returns all up to its
+// end.
+func (x *terminal) expect(texts ...string) string {
 	x.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		x.mu.Lock()
 		rest := x.text.String()[x.read:]
-		at := strings.Index(rest, text)
-		if at >= 0 {
-			x.read += at + len(text)
+		end := -1
+		for _, text := range texts {
+			if at := strings.Index(rest, text); at >= 0 && (end < 0 || at+len(text) < end) {
+				end = at + len(text)
+			}
 		}
+		x.read += max(end, 0)
 		x.mu.Unlock()
-		if at >= 0 {
-			return rest[:at+len(text)]
+		if end >= 0 {
+			return rest[:end]
 		}
 		if time.Now().After(deadline) {
-			x.t.Fatalf("no %q in %q", text, rest)
+			x.t.Fatalf("none of %q in %q", texts, rest)
 		}
 	}
 }
@@ -165,6 +169,34 @@ func TestConversationInTerminal(t *testing.T) {
 	x.prompt()
 	x.send(ctrlD)
 	x.exits(0)
+}
+
+// TestInterruptAmongKeys: Ctrl-C counts whatever keys arrive with it, and however soon it follows the end of a message.
+func TestInterruptAmongKeys(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "talk.json")
+	x := startTerminal(t, t.TempDir(), "--cnv", "tiny", "--greedy", "-n", "-1", "--ignore-eos", "--session", path)
+	x.prompt()
+	for _, keys := range []string{"lost" + ctrlC, "lost" + ctrlC + "def", "\x1b" + ctrlC, "lost\r" + ctrlC, pasteFrom + "lost" + ctrlC} {
+		x.send(keys)
+		x.expect("Ctrl-D or /exit")
+		x.prompt()
+		time.Sleep(20 * time.Millisecond) // keys after the last Ctrl-C may have come before it was acted on, or not
+		x.send(ctrlC)
+		x.expect("Ctrl-D or /exit")
+		x.prompt()
+	}
+	for wait := range 8 {
+		x.send("story\r")
+		time.Sleep(time.Duration(wait*wait) * time.Millisecond / 2)
+		x.send(ctrlC)
+		x.expect("[stopped]", "Ctrl-D or /exit") // not the end of the reply
+		x.prompt()
+	}
+	x.send("/exit\r")
+	x.exits(0)
+	if b, err := os.ReadFile(path); err != nil || strings.Contains(string(b), "lost") {
+		t.Errorf("%s, %v", b, err)
+	}
 }
 
 // TestPaste: several pasted lines are one message; wide and combined characters are edited whole.

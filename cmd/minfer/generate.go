@@ -24,6 +24,7 @@ func newGenerate() *cobra.Command {
 		engineOf = engineFlags{}
 		sampling = samplingFlags{}
 		talk     conversationFlags
+		draft    draftFlags
 		raw      bool
 		meta     bool
 		template string
@@ -47,8 +48,11 @@ built into this program. Without PROMPT the prompt is read from standard input.`
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			options, err := engineOf.options()
+			options, err := engineOf.options(cmd.ErrOrStderr())
 			if err != nil {
+				return err
+			}
+			if err := draft.check(cmd.Flags(), cmd.ErrOrStderr()); err != nil {
 				return err
 			}
 			settings, err := sampling.settings()
@@ -118,10 +122,11 @@ built into this program. Without PROMPT the prompt is read from standard input.`
 	engineOf.registerThreads(flags)
 	sampling.register(flags)
 	talk.register(flags)
+	draft.register(flags)
 	flags.StringVar(&system, "system", "", "system message before the prompt or the conversation")
 	flags.StringVar(&template, "chat-template", "", "use the chat template in `FILE` in place of the model's own")
 	flags.StringVar(&kwargs, "chat-template-kwargs", "", "more variables of the chat template: a `JSON` object such as {\"enable_thinking\": false}")
-	flags.StringVar(&color, "color", "auto", "colour of reasoning: on, off, or auto for terminals; also MINFER_COLOR=1")
+	flags.StringVar(&color, "color", "auto", "colour of reasoning: on, off, or auto for terminals; also MINFER_COLOR")
 	flags.BoolVar(&raw, "no-template", false, "send the prompt as it is; control tokens in it are recognised")
 	flags.BoolVar(&meta, "meta", false, "print the file's metadata and tensors before answering")
 	flags.StringVar(&dumpDOT, "dump-graph", "", "write the prompt's compute graph to `FILE` as Graphviz DOT and exit")

@@ -38,7 +38,7 @@ func newInfo() *cobra.Command {
 			}
 			switch {
 			case memory:
-				err = printMemory(cmd.OutOrStdout(), f, engineOf)
+				err = printMemory(cmd.OutOrStdout(), cmd.ErrOrStderr(), f, engineOf)
 			case asJSON:
 				err = printInfoJSON(cmd.OutOrStdout(), f)
 			default:
@@ -55,8 +55,8 @@ func newInfo() *cobra.Command {
 }
 
 // printMemory prints the memory plan; a model over --mem-budget is an error.
-func printMemory(w io.Writer, f *gguf.File, flags engineFlags) error {
-	o, err := flags.options()
+func printMemory(w, notes io.Writer, f *gguf.File, flags engineFlags) error {
+	o, err := flags.options(notes)
 	if err != nil {
 		return err
 	}

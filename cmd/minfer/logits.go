@@ -34,7 +34,7 @@ every position, the logits of the whole vocabulary to --out: little-endian f32,
 position by position.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			options, err := engineOf.options()
+			options, err := engineOf.options(cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}

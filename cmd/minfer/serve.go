@@ -164,7 +164,7 @@ func serve(cmd *cobra.Command, name string, engineOf *engineFlags, flags *serveF
 	if err != nil {
 		return err
 	}
-	engineOptions, err := engineOf.options()
+	engineOptions, err := engineOf.options(cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}

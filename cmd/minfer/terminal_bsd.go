@@ -7,4 +7,5 @@ import "golang.org/x/sys/unix"
 const (
 	getTermios = unix.TIOCGETA
 	setTermios = unix.TIOCSETA
+	noKey      = 0xff // a control character that no key sends
 )

@@ -9,3 +9,6 @@ func isTerminal(*os.File) bool { return false }
 
 // terminalState has nothing to put back.
 func terminalState(*os.File) (restore func()) { return func() {} }
+
+// interruptKey leaves Ctrl-C to the line editor.
+func interruptKey(*os.File) {}

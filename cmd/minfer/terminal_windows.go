@@ -20,3 +20,6 @@ func terminalState(f *os.File) (restore func()) {
 	}
 	return func() { _ = windows.SetConsoleMode(windows.Handle(f.Fd()), mode) } // the program ends; nothing else is left to try
 }
+
+// interruptKey leaves Ctrl-C to the line editor.
+func interruptKey(*os.File) {}
