@@ -19,7 +19,9 @@ type compiler struct {
 
 	region *rowStep
 	op     string // kind of the node being compiled, for timings
+	at     int    // its index
 	acts   [actsKinds]actsSlot
+	direct directSlot
 }
 
 // Compile resolves a graph whose nodes all run here.
@@ -114,7 +116,7 @@ func (c *compiler) label(op string) {
 // node compiles one live node.
 func (c *compiler) node(i int) error {
 	n := &c.g.Nodes[i]
-	c.op = n.Op.Kind()
+	c.op, c.at = n.Op.Kind(), i
 	in := make([]view, len(n.In))
 	for k, v := range n.In {
 		if c.g.Tensor(v).Type == graph.F32 {
@@ -137,13 +139,13 @@ func (c *compiler) node(i int) error {
 	case graph.MultiMatMul:
 		return c.matmul(n.In[0], in[0], op.Ws[:op.N], out)
 	case graph.GateUp:
-		return c.gateUp(n.In[0], in[0], op, out[0])
+		return c.gateUp(n.In[0], in[0], op, graph.Value{Node: i}, out[0])
 	case graph.StoreKV:
 		return c.storeKV(op, in[0], in[1])
 	case graph.QKVStore:
 		return c.qkvStore(op, in, out[0])
 	case graph.Attention:
-		return c.attention(op, in[0], out[0])
+		return c.attention(op, in[0], graph.Value{Node: i}, out[0])
 	case graph.Rows:
 		c.gather(in[0], out[0])
 		return nil

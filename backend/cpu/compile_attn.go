@@ -105,7 +105,8 @@ type attnStep struct {
 	q, out  view
 	rows    int // rows of a tile
 	workers []attnWorker
-	limits  []int32 // limits[i] = i+1 … so that any row's limits are a slice of it
+	next    *simd.Acts // where the result goes besides out, if a product reads it
+	limits  []int32    // limits[i] = i+1 … so that any row's limits are a slice of it
 	// Of a split step: parts of every (row, head, chunk), and per (sequence, KV head) how many chunks are open.
 	chunks int
 	parts  []float32
@@ -119,7 +120,7 @@ type attnWorker struct {
 	parts   []simd.AttnPart
 }
 
-func (c *compiler) attention(op graph.Attention, q, out view) error {
+func (c *compiler) attention(op graph.Attention, q view, result graph.Value, out view) error {
 	layer, err := c.layer(op.Layer, op.KVHeads*op.HeadDim)
 	if err != nil {
 		return err
@@ -134,6 +135,9 @@ func (c *compiler) attention(op graph.Attention, q, out view) error {
 	}
 	c.d.share(s, q.n, cells)
 	c.flush()
+	if q.n == 1 || q.n > streamTokens { // else tasks would share cache lines of the activations
+		s.next = c.store(result, out, op.Heads/op.KVHeads*op.HeadDim)
+	}
 	c.emit(s, c.op)
 	return nil
 }
@@ -229,6 +233,7 @@ func (s *attnStep) Do(w *team.Worker, task int) {
 			worker := &s.workers[w.ID]
 			s.describe(&worker.job, seq, head, from, min(from+s.rows, seq.Rows))
 			s.kernels.Attend(s.outAt(seq.Row+from, head), s.out.pitch, &worker.job, worker.scratch)
+			s.store(seq.Row+from, worker.job.Rows, head)
 		}
 		return
 	}
@@ -262,6 +267,18 @@ func (s *attnStep) chunk(w *team.Worker, i int, seq *backend.SeqRun, head, chunk
 		parts[k] = s.part(seq, head, k)
 	}
 	s.kernels.AttnMerge(s.outAt(seq.Row, head), s.out.pitch, &worker.job, parts)
+	s.store(seq.Row, seq.Rows, head)
+}
+
+// store passes the result of n rows from row on, of the query heads of one KV head, to the product that reads it.
+func (s *attnStep) store(row, n, head int) {
+	if s.next == nil {
+		return
+	}
+	width := s.op.Heads / s.op.KVHeads * s.op.HeadDim
+	for r := row; r < row+n; r++ {
+		s.kernels.SetPart(s.next, r, head*width, s.out.row(r)[head*width:(head+1)*width])
+	}
 }
 
 // part is the memory of one chunk of one KV head of a sequence.

@@ -95,118 +95,6 @@ func matrices(op graph.Op) []graph.Weight {
 	return nil
 }
 
-// needs is the memory of each kind of activations: what the largest product of the graph takes.
-func (d *Device) needs(g *graph.Graph) (need [actsKinds]int, total int) {
-	for i := range g.Nodes {
-		if g.Nodes[i].Dead {
-			continue
-		}
-		for _, w := range matrices(g.Nodes[i].Op) {
-			kind := d.kind(w)
-			need[kind] = max(need[kind], d.actsBytes(kind, w.In, g.Tensor(g.Nodes[i].In[0]).Shape[1]))
-		}
-	}
-	for k := range need {
-		need[k] = align(need[k])
-		total += need[k]
-	}
-	return need, total
-}
-
-// ScratchBytes is what a program of the graph needs beyond its plan: inputs of products in the form that kernels read,
-// and what workers keep for attention and for fused feed-forwards.
-func (d *Device) ScratchBytes(g *graph.Graph, kv backend.KVSpec) int {
-	_, total := d.needs(g)
-	attn, gate := 0, 0
-	for i := range g.Nodes {
-		if g.Nodes[i].Dead {
-			continue
-		}
-		switch op := g.Nodes[i].Op.(type) {
-		case graph.Attention:
-			attn = max(attn, d.attnBytes(op, g.Tensor(g.Nodes[i].In[0]).Shape[1], kv.Cells))
-		case graph.GateUp:
-			gate = d.team.Size() * gateScratch
-		}
-	}
-	return total + attn + gate
-}
-
-// reserve gives each kind of activations its memory.
-func (c *compiler) reserve() error {
-	need, total := c.d.needs(c.g)
-	if len(c.d.scratch) < total {
-		mem, err := c.d.allocate(total)
-		if err != nil {
-			return err
-		}
-		c.d.scratch = mem
-	}
-	at := 0
-	for k := range need {
-		c.acts[k] = actsSlot{value: graph.Value{Node: -1}, mem: c.d.scratch[at : at+need[k]]}
-		at += need[k]
-	}
-	return nil
-}
-
-// The kinds of memory that hold a product's input: simd's two, and plain rows for the reference path.
-const (
-	actsPlain = 2
-	actsKinds = 3
-)
-
-// kind is the form in which a weight wants its input.
-func (d *Device) kind(w graph.Weight) int {
-	if d.options.F32Activations {
-		return actsPlain
-	}
-	return int(simd.KindFor(w.Type))
-}
-
-func (d *Device) actsBytes(kind, cols, tokens int) int {
-	if kind == actsPlain {
-		return 4 * cols * tokens
-	}
-	return d.kernels.ActsBytes(simd.ActsKind(kind), cols, tokens)
-}
-
-// An actsSlot is the memory of one kind of activations and the value that it holds at this point of the program.
-type actsSlot struct {
-	value graph.Value
-	mem   []byte
-	acts  *simd.Acts
-	plain []float32
-}
-
-// rowsAs is rows under another name in timings.
-func (c *compiler) rowsAs(op string, n int, f func(row int), views ...view) {
-	outer := c.op
-	c.op = op
-	c.rows(n, f, views...)
-	c.op = outer
-}
-
-// input makes the activations of a kind hold a value, as row work unless they do already.
-func (c *compiler) input(v graph.Value, x view, kind int) *actsSlot {
-	slot := &c.acts[kind]
-	if slot.value == v {
-		return slot
-	}
-	slot.value = v
-	if kind == actsPlain {
-		slot.plain = floats(slot.mem)[:x.n*x.d]
-		plain := slot.plain
-		c.rowsAs("quantize", x.n, func(r int) { copy(plain[r*x.d:(r+1)*x.d], x.row(r)) }, x)
-		return slot
-	}
-	mat := &c.d.kernels.Mat
-	acts := mat.Acts(slot.mem[:mat.ActsBytes(simd.ActsKind(kind), x.d, x.n)], simd.ActsKind(kind), x.d, x.n)
-	slot.acts = &acts
-	c.rowsAs("quantize", x.n, func(r int) { mat.SetRow(&acts, r, x.row(r)) }, x)
-	return slot
-}
-
 // matmul compiles products of one input. Weights that want it in the same form share one parallel step.
 func (c *compiler) matmul(v graph.Value, x view, ws []graph.Weight, out []view) error {
 	for kind := range actsKinds {
@@ -245,35 +133,39 @@ func (s *matStep) from(slot *actsSlot, tokens int) {
 	s.acts, s.plain, s.tokens = slot.acts, slot.plain, tokens
 }
 
-// gateScratch bounds the memory in which a worker keeps the up rows of one task.
+// gateScratch bounds the memory in which a worker keeps the gate or the up rows of one task.
 const gateScratch = 256 << 10
 
-// A gateStep computes silu(gate·x)·(up·x), a range of panels a task: the gate rows go to the destination, the up rows to
-// the worker's own memory, and both meet while they are warm.
+// A gateStep computes silu(gate·x)·(up·x), a range of panels a task: both halves go to the worker's own memory and meet
+// while they are warm. The result goes to rows, or straight into the activations of the product that reads it.
 type gateStep struct {
 	matStep
-	kernels *simd.Set
-	gate    *simd.Weight
-	up      []simd.Weight // the panels of each task, as a matrix of their own
-	dst     view
-	panels  int
+	kernels  *simd.Set
+	gate, up []simd.Weight // the panels of each task, as matrices of their own
+	dst      view
+	next     *simd.Acts // instead of dst
 }
 
 func (s *gateStep) Do(w *team.Worker, task int) {
-	from := task * s.chunk
-	part := &s.up[task]
-	up := floats(w.Scratch)[:s.tokens*part.Rows]
-	s.multiply(s.gate, s.dst.data, s.dst.pitch, from, min(from+s.chunk, s.panels))
-	s.multiply(part, up, part.Rows, 0, simd.Panels(part.Rows))
-	first := from * simd.PanelRows
+	a, b := &s.gate[task], &s.up[task]
+	n, first := a.Rows, task*s.chunk*simd.PanelRows
+	mem := floats(w.Scratch)[:2*s.tokens*n]
+	gate, up := mem[:s.tokens*n], mem[s.tokens*n:]
+	s.multiply(a, gate, n, 0, simd.Panels(n))
+	s.multiply(b, up, n, 0, simd.Panels(n))
 	for t := range s.tokens {
-		y := s.dst.row(t)[first : first+part.Rows]
-		s.kernels.SwiGLU(y, y, up[t*part.Rows:(t+1)*part.Rows])
+		x := gate[t*n : (t+1)*n]
+		if s.next != nil {
+			s.kernels.SwiGLU(x, x, up[t*n:(t+1)*n])
+			s.mat.SetPart(s.next, t, first, x)
+		} else {
+			s.kernels.SwiGLU(s.dst.row(t)[first:first+n], x, up[t*n:(t+1)*n])
+		}
 	}
 }
 
 // gateUp compiles a fused feed-forward half. Weights that want their input in different forms run as two products.
-func (c *compiler) gateUp(v graph.Value, x view, op graph.GateUp, out view) error {
+func (c *compiler) gateUp(v graph.Value, x view, op graph.GateUp, result graph.Value, out view) error {
 	if c.d.kind(op.Gate) != c.d.kind(op.Up) {
 		return fmt.Errorf("%w: gate %s of type %s and up %s of type %s take their input in different forms; MINFER_NO_FUSE_FFN=1 runs them apart",
 			backend.ErrUnsupported, op.Gate.Name, op.Gate.Type, op.Up.Name, op.Up.Type)
@@ -286,23 +178,32 @@ func (c *compiler) gateUp(v graph.Value, x view, op graph.GateUp, out view) erro
 	if err != nil {
 		return err
 	}
-	s := &gateStep{kernels: c.d.kernels, gate: gate, dst: out, panels: simd.Panels(op.Gate.Out)}
+	s := &gateStep{kernels: c.d.kernels, dst: out}
 	s.mat = &c.d.kernels.Mat
 	s.from(c.input(v, x, c.d.kind(op.Gate)), x.n)
 	c.flush()
-	perPanel := 4 * simd.PanelRows * x.n
-	s.chunk = min(c.chunkOf(s.panels, len(gate.Panels)/s.panels, x.n), max(1, gateScratch/perPanel))
-	s.tasks = (s.panels + s.chunk - 1) / s.chunk
-	size := simd.PanelBytes(up.Type, up.Cols)
-	for from := 0; from < s.panels; from += s.chunk {
-		to := min(from+s.chunk, s.panels)
-		s.up = append(s.up, simd.Weight{
-			Type: up.Type, Rows: min(to*simd.PanelRows, up.Rows) - from*simd.PanelRows, Cols: up.Cols, Panels: up.Panels[from*size : to*size],
-		})
+	panels, perPanel := simd.Panels(op.Gate.Out), 4*simd.PanelRows*x.n
+	s.chunk = min(c.chunkOf(panels, len(gate.Panels)/panels, x.n), max(1, gateScratch/perPanel))
+	if s.chunk > 1 {
+		s.chunk &^= 1 // whole records of activations
 	}
-	if err := c.d.team.EnsureScratch(s.chunk * perPanel); err != nil {
+	s.next = c.store(result, out, s.chunk*simd.PanelRows)
+	s.tasks = (panels + s.chunk - 1) / s.chunk
+	for from := 0; from < panels; from += s.chunk {
+		to := min(from+s.chunk, panels)
+		s.gate, s.up = append(s.gate, rowsOf(gate, from, to)), append(s.up, rowsOf(up, from, to))
+	}
+	if err := c.d.team.EnsureScratch(s.chunk * 2 * perPanel); err != nil {
 		return fmt.Errorf("%w: %w", backend.ErrRun, err)
 	}
 	c.emit(s, c.op)
 	return nil
+}
+
+// rowsOf is the rows of the panels [from, to) as a matrix of their own.
+func rowsOf(w *simd.Weight, from, to int) simd.Weight {
+	size := simd.PanelBytes(w.Type, w.Cols)
+	return simd.Weight{
+		Type: w.Type, Rows: min(to*simd.PanelRows, w.Rows) - from*simd.PanelRows, Cols: w.Cols, Panels: w.Panels[from*size : to*size],
+	}
 }

@@ -1,6 +1,7 @@
 package simd
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/minfer-go/minfer/quant"
@@ -101,16 +102,36 @@ func (a *Acts) group(from int) (buf []byte, width int) {
 	return a.buf[from*stride : (from+width)*stride], width
 }
 
-// SetRow stores the activations x, a.Cols of them, of one token. Different tokens may be stored concurrently.
-func (m *Mat) SetRow(a *Acts, token int, x []float32) {
-	x = x[:a.Cols]
-	buf, width := a.group(token / a.tile * a.tile)
-	slot := token % a.tile
-	if a.Kind == ActsF32 {
-		storeF32(buf, width, slot, x)
-		return
+// Inputs is how many inputs a record of the kind holds: 32, or 16 for ActsF32.
+func (k ActsKind) Inputs() int {
+	if k == ActsF32 {
+		return floatUnit
 	}
-	m.quantize(buf, width, slot, x)
+	return BlockLen
+}
+
+// SetRow stores the activations x, a.Cols of them, of one token. Different tokens may be stored concurrently; those of one
+// group share cache lines, so few tokens are better stored part by part, see SetPart.
+func (m *Mat) SetRow(a *Acts, token int, x []float32) { m.SetPart(a, token, 0, x[:a.Cols]) }
+
+// SetPart stores the activations x of one token that begin at input at, a multiple of Kind.Inputs(); so is the length of x, unless x is the last part. The parts of a token must cover it; different parts and
+// tokens may be stored concurrently. What is stored does not depend on the partition.
+func (m *Mat) SetPart(a *Acts, token, at int, x []float32) {
+	inputs, end := a.Kind.Inputs(), at+len(x)
+	from, to := at/inputs, end/inputs
+	if end == a.Cols {
+		to = a.records
+	}
+	if at%inputs != 0 || end > a.Cols || end < a.Cols && end%inputs != 0 {
+		panic(fmt.Sprintf("simd: inputs [%d, %d) of %d are no part", at, end, a.Cols))
+	}
+	buf, width := a.group(token / a.tile * a.tile)
+	buf = buf[from*width*a.size : to*width*a.size]
+	if slot := token % a.tile; a.Kind == ActsF32 {
+		storeF32(buf, width, slot, x)
+	} else {
+		m.quantize(buf, width, slot, x)
+	}
 }
 
 // storeF32 copies x to the records of a group of width tokens, as token slot. Inputs beyond x are zero.

@@ -49,14 +49,17 @@ func BenchmarkDecode(b *testing.B) {
 			kvHeads, heads, hd, depth int
 			how                       string
 		}{
+			{KVF16, 2, 7, 64, 96, "aligned"},
 			{KVF16, 2, 7, 64, 2048, "aligned"},
 			{KVF16, 2, 7, 64, 8192, "aligned"},
 			{KVF16, 2, 7, 64, 2048, "shifted"},
 			{KVF16, 2, 7, 64, 2048, "random"},
+			{KVF16, 8, 2, 128, 96, "aligned"},
 			{KVF16, 8, 2, 128, 2048, "aligned"},
 			{KVF16, 8, 2, 128, 8192, "aligned"},
 			{KVF16, 8, 2, 128, 2048, "shifted"},
 			{KVF16, 9, 1, 64, 2048, "aligned"},
+			{KVQ8, 2, 7, 64, 96, "aligned"},
 			{KVQ8, 2, 7, 64, 2048, "aligned"},
 			{KVQ8, 2, 7, 64, 2048, "shifted"},
 			{KVQ8, 2, 7, 64, 2048, "random"},

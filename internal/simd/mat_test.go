@@ -460,3 +460,37 @@ func TestMatMulConcurrent(t *testing.T) {
 		}
 	})
 }
+
+// Stored part by part, in any order, activations are those stored row by row.
+func TestSetPart(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, s := range Usable() {
+		for _, kind := range []ActsKind{ActsF32, ActsQ8} {
+			for _, cols := range []int{32, 96, 160, 352} {
+				for _, tokens := range []int{1, 3, 8, 20, 70} {
+					x := randomActs(rng, tokens, cols)
+					n := s.ActsBytes(kind, cols, tokens)
+					rows, parts := aligned64(n), aligned64(n)
+					for i := range parts {
+						rows[i], parts[i] = 0xaa, 0x55
+					}
+					a, b := s.Acts(rows, kind, cols, tokens), s.Acts(parts, kind, cols, tokens)
+					for token := range tokens {
+						row := x[token*cols : (token+1)*cols]
+						s.SetRow(&a, token, row)
+						cut := rng.IntN(cols/32+1) * 32
+						if cut > 0 && cut < cols {
+							s.SetPart(&b, token, cut, row[cut:])
+							s.SetPart(&b, token, 0, row[:cut])
+						} else {
+							s.SetPart(&b, token, 0, row)
+						}
+					}
+					if !bytes.Equal(rows, parts) {
+						t.Fatalf("%s, kind %d, %d tokens of %d: the parts differ from the rows", s.ISA, kind, tokens, cols)
+					}
+				}
+			}
+		}
+	}
+}
