@@ -174,9 +174,10 @@ func property(vm *machine, v Value, name string) Value {
 		if b == nil {
 			return Value{}
 		}
+		at := v.ref.(*frame)
 		return Value{kind: kFunc, ref: &function{name: name, call: func(vm *machine, a args) Value {
 			bind(vm, name, noParams, a)
-			return strVal(vm.capture(func() { vm.block(vm.top, b) }))
+			return strVal(vm.capture(func() { vm.block(at, b, false) }))
 		}}}
 	}
 	return Value{}

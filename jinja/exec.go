@@ -155,9 +155,17 @@ func (s *filterBlockS) exec(vm *machine, f *frame) flow {
 		return fl
 	}
 	v := s.filter.applyChain(vm, f, vm.capturedValue(t, s.esc))
-	vm.print(toText(vm, v))
+	vm.printText("filter", v)
 	f.exit(&s.scope)
 	return flowNext
+}
+
+// printText prints what a filter or call block made, which has to be text.
+func (vm *machine) printText(block string, v Value) {
+	if v.kind != kStr {
+		raise(ErrRuntime, block, "TypeError: expected str instance, %s found", typeName(v))
+	}
+	vm.print(v.text())
 }
 
 func (s *withS) exec(vm *machine, f *frame) flow {
@@ -185,21 +193,22 @@ func (s *escapeS) exec(vm *machine, f *frame) flow {
 func (s *loopCtlS) exec(*machine, *frame) flow { return s.flow }
 
 func (s *blockS) exec(vm *machine, f *frame) flow {
-	vm.block(f, s)
-	return flowNext
-}
-
-// block runs a block with the variables of the top level, and for a scoped one
-// with those around it.
-func (vm *machine) block(f *frame, s *blockS) {
 	if s.required {
 		vm.line = s.line
 		raise(ErrRuntime, "block", "Required block %s not found", quote(s.name))
 	}
+	vm.block(f, s, s.scoped)
+	return flowNext
+}
+
+// block runs a block with the variables of the top level, or of the block that
+// f belongs to. A scoped one has those around it too, where it stands: not where
+// self calls it.
+func (vm *machine) block(f *frame, s *blockS, scoped bool) {
 	vm.call("block")
 	g := &frame{slots: make([]Value, s.fn.slots), vars: f.root.vars}
 	g.root = g
-	if s.scoped {
+	if scoped {
 		d := newDict(len(s.vis))
 		if g.vars != nil {
 			d = g.vars.copy()
@@ -211,7 +220,7 @@ func (vm *machine) block(f *frame, s *blockS) {
 		}
 		g.vars = d
 	}
-	g.slots[0] = Value{kind: kBlocks, ref: vm.t}
+	g.slots[0] = Value{kind: kBlocks, ref: g}
 	vm.enter(g, &s.scope)
 	vm.run(g, s.body)
 	vm.uncall()

@@ -52,8 +52,11 @@ func init() {
 	})
 	filters["d"] = filters["default"]
 	addFilter("attr", "obj, name", func(vm *machine, a []Value) Value {
-		use(a[0])
 		name := argText("attr", a[1])
+		if a[0].kind == kUndef && strings.HasPrefix(name.s, "__") && strings.HasSuffix(name.s, "__") {
+			return undefAttr(a[0], a[1]) // Python asks an undefined value for these without failing
+		}
+		use(a[0])
 		if v := attribute(vm, a[0], name.s); !v.missing() {
 			return v
 		}

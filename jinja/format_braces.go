@@ -159,17 +159,21 @@ func (f *braces) value(name *text) Value {
 	first := s[:n]
 	isNum := first != "" && strings.Trim(first, "0123456789") == ""
 	switch {
-	case first == "":
+	case s == "":
 		if f.auto < 0 {
 			valueError("cannot switch from manual field specification to automatic field numbering")
 		}
 		v = f.get(intVal(f.auto))
 		f.auto++
 	case isNum:
-		if f.auto > 0 {
-			valueError("cannot switch from automatic field numbering to manual field specification")
+		// A number with attributes or items after it does not count as manual:
+		// Python looks at the field as a whole.
+		if n == len(s) {
+			if f.auto > 0 {
+				valueError("cannot switch from automatic field numbering to manual field specification")
+			}
+			f.auto = -1
 		}
-		f.auto = -1
 		v = f.get(numberKey(first))
 	default:
 		v = f.get(own(first))

@@ -80,6 +80,12 @@ func (lx *lexer) fail(format string, args ...any) {
 	raise(ErrSyntax, "", format, args...)
 }
 
+// refuse is fail for what a string may not hold here though Python reads it.
+func (lx *lexer) refuse(what string) {
+	defer setLine(lx.lineNo())
+	raise(ErrUnsupported, "string", "%s", what)
+}
+
 // setLine, deferred, adds a line to a failure that passes through.
 func setLine(line int) {
 	if r := recover(); r != nil {
@@ -464,7 +470,7 @@ func (lx *lexer) unescape(s string) string {
 				lx.fail("bad \\%c escape", c)
 			}
 			if x >= 0xd800 && x < 0xe000 {
-				raise(ErrUnsupported, "string", "a surrogate escape")
+				lx.refuse("a surrogate escape")
 			}
 			b = utf8.AppendRune(b, rune(x))
 			i += n
@@ -476,7 +482,7 @@ func (lx *lexer) unescape(s string) string {
 			}
 			b = utf8.AppendRune(b, x)
 		case c == 'N':
-			raise(ErrUnsupported, "string", "a \\N escape")
+			lx.refuse("a \\N escape")
 		default:
 			if k := strings.IndexByte("\n\\'\"abfnrtv", c); k > 0 {
 				b = append(b, "\n\\'\"\a\b\f\n\r\t\v"[k])

@@ -23,7 +23,7 @@ func (s *callBlockS) exec(vm *machine, f *frame) flow {
 	} else {
 		v = s.call.call(vm, f, caller)
 	}
-	vm.print(toText(vm, v))
+	vm.printText("call", v)
 	return flowNext
 }
 

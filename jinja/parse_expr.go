@@ -334,7 +334,7 @@ func (p *parser) subscript(x expr) expr {
 	}
 	p.expect("]")
 	if len(args) == 1 {
-		if s, ok := args[0].(*sliceE); ok {
+		if s, ok := args[0].(*sliceE); ok && s.x == nil {
 			s.x = x
 			s.base = p.base(t.line, x, s)
 			return s

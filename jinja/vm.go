@@ -97,7 +97,7 @@ func (t *Template) render(ctx context.Context, data Value) (out *text, err error
 	f := &frame{slots: make([]Value, t.fn.slots)}
 	f.root = f
 	vm.top = f
-	f.slots[0] = Value{kind: kBlocks, ref: t}
+	f.slots[0] = Value{kind: kBlocks, ref: f}
 	vm.enter(f, &t.scope)
 	vm.run(f, t.body)
 	return vm.out.text(), nil

@@ -223,6 +223,19 @@ a{# c #}b{#- c -#} d {#+ e #}
 {{ 'a' is odd }}
 {{ m }} {{ messages }}
 {{ [1,2,3]|random in [1,2,3] }}
+{{ {'a':1}['abc'[0:1]] }}|{{ {}['abc'[0:1]] }}|{{ [1,2,3][[1,2][0:1][0]] }}|{{ [1,2,3][[0,1][0:2]] is defined }}|{{ {'b':2}[('abc')[1:][:1]] }}
+{% filter length %}abc{% endfilter %}
+{% filter first %}{% endfilter %}
+{% filter first %}ab{% endfilter %}{% filter e|upper %}<{% endfilter %}
+{% call dict() %}x{% endcall %}
+{{ '{0.real}{}'.format(1,2) }}{{ '{}{0.real}{}'.format(1,2) }}
+{{ '{0}{}'.format(1,2) }}
+{{ '{.real}'.format(1) }}
+{{ undef|attr('__foo__') }}{{ undef|attr('__class__') }}
+{{ undef|attr('foo') }}
+{% for x in [1,2] recursive %}{% block b1 scoped %}{{ x }}{{ y }}{% endblock %}{{ self.b1() }}{% endfor %}
+{% set q = 1 %}{% for x in [1,2] %}{% block b1 scoped %}{{ x }}{{ self.b2() }}{% endblock %}{{ self.b1() }}{% endfor %}{% set q = 2 %}{% block b2 %}<{{ x }}{{ q }}>{% endblock %}
+{{ self.b() }}{% block b required %}  {% endblock %}
 '''.strip("\n").split("\n")
 
 LINES = [
