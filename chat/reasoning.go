@@ -12,6 +12,16 @@ const (
 	thinkClose = "</think>"
 )
 
+// ThinkMark returns the text of a control token that is a tag of reasoning. A decoder of tokens leaves it out, and a Splitter
+// needs it. In most vocabularies the tags are tokens that decode to their text, or no tokens of their own.
+func (c *Format) ThinkMark(id int32) (string, bool) {
+	if !c.tokens.IsControl(id) {
+		return "", false
+	}
+	text := c.tokens.Text(id)
+	return text, text == thinkOpen || text == thinkClose
+}
+
 // thinkingAtEnd reports whether rendered text ends with an opening tag that the template wrote, white space aside.
 func thinkingAtEnd(segments []jinja.Segment) bool {
 	if len(segments) == 0 || !segments[len(segments)-1].Trusted {
