@@ -124,7 +124,7 @@ func (m *Model) GenerateTokens(ctx context.Context, prompt []int32, s Settings) 
 		cancel()
 		return nil, err
 	}
-	return &Generation{job: j, cancel: cancel, text: m.tokens.NewDecoder(), stop: stopper}, nil
+	return &Generation{job: j, cancel: cancel, form: m.format, text: m.tokens.NewDecoder(), stop: stopper}, nil
 }
 
 // request is what the engine is asked for.
@@ -143,6 +143,7 @@ func (m *Model) request(prompt []int32, s Settings) engine.Request {
 type Generation struct {
 	job     *engine.Job
 	cancel  context.CancelFunc
+	form    *chat.Format
 	text    *tokenizer.Decoder
 	stop    *sample.Stopper
 	stopped bool
@@ -164,7 +165,7 @@ func (g *Generation) Pieces() iter.Seq[string] {
 			if !ok {
 				break
 			}
-			if piece := g.push(g.text.Push(t.ID)); piece != "" && !yield(piece) {
+			if piece := g.push(textOf(t.ID, g.text, g.form)); piece != "" && !yield(piece) {
 				g.left = true
 				return
 			}
@@ -179,6 +180,14 @@ func (g *Generation) Pieces() iter.Seq[string] {
 			}
 		}
 	}
+}
+
+// textOf is the text that becomes complete with a token: what it decodes to, or the tag of reasoning that it is.
+func textOf(id int32, text *tokenizer.Decoder, form *chat.Format) string {
+	if tag, ok := form.ThinkMark(id); ok {
+		return text.Flush() + tag
+	}
+	return text.Push(id)
 }
 
 // Spans is Pieces divided into reasoning and content; tags and white space around reasoning are spans of their own.

@@ -153,7 +153,7 @@ func (t *Turn) run(ctx context.Context, emit func([]chat.Span) bool) (more bool)
 			continue
 		}
 		var text string
-		if piece := t.text.Push(token.ID); piece != "" {
+		if piece := textOf(token.ID, t.text, c.model.format); piece != "" {
 			text, t.stopped = t.stop.Push(piece)
 		}
 		if !emit(t.split.Push(text)) || t.stopped {
