@@ -33,7 +33,7 @@ type scored struct {
 type reply struct {
 	task   *task
 	text   *tokenizer.Decoder
-	mark   func(id int32) (string, bool) // control tokens that belong to calls
+	marks  []func(id int32) (string, bool) // control tokens that belong to reasoning or calls
 	stop   *sample.Stopper
 	split  *chat.Splitter
 	parser *chat.CallParser
@@ -56,10 +56,11 @@ func (s *Server) newReply(t *task) *reply {
 	r.stop, _ = sample.NewStopper(t.stop) // the request's were checked when it was read
 	if t.reasoning {
 		r.split = chat.NewSplitter(t.thinking)
+		r.marks = append(r.marks, s.model.Format.ThinkMark)
 	}
 	if p := t.calls; p != nil {
 		r.parser = chat.NewCallParser(p.syntax, p.names)
-		r.mark = func(id int32) (string, bool) { return s.model.Format.CallMark(p.syntax, id) }
+		r.marks = append(r.marks, func(id int32) (string, bool) { return s.model.Format.CallMark(p.syntax, id) })
 		if p.prefix != "" {
 			r.split = nil
 			r.parser.Push(p.prefix)
@@ -74,8 +75,8 @@ func (r *reply) push(t engine.Token) []event {
 		r.scored = append(r.scored, scored{id: t.ID, logprob: t.Logprob, top: t.Top, start: r.decoded, at: r.characters})
 	}
 	text := ""
-	if r.mark != nil {
-		if mark, ok := r.mark(t.ID); ok {
+	for _, of := range r.marks {
+		if mark, ok := of(t.ID); ok {
 			text = r.text.Flush() + mark
 		}
 	}
