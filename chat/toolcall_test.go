@@ -14,11 +14,17 @@ import (
 func flat(parts []chat.CallPart) string {
 	var out strings.Builder
 	for _, p := range parts {
-		if p.Call == nil {
+		switch p.Kind {
+		case chat.CallText, chat.CallArguments:
 			out.WriteString(p.Text)
-			continue
+		case chat.CallBegin:
+			fmt.Fprintf(&out, "«%s ", p.Text)
+		case chat.CallEnd:
+			if p.Cut {
+				out.WriteString("…")
+			}
+			out.WriteString("»")
 		}
-		fmt.Fprintf(&out, "«%s %s»", p.Call.Name, p.Call.Arguments)
 	}
 	return out.String()
 }
@@ -56,47 +62,106 @@ func TestCallParser(t *testing.T) {
 		{m, `[TOOL_CALLS][1]`, `[TOOL_CALLS][1]`},
 		{m, `[TOOL_CALLS]` + strings.Repeat("x", 300), `[TOOL_CALLS]` + strings.Repeat("x", 300)},
 	} {
-		whole := chat.NewCallParser(c.syntax, []string{"f", "g"})
-		if have := flat(append(whole.Push(c.reply), whole.Flush()...)); have != c.want {
-			t.Errorf("syntax %d, %q:\n have %q\n want %q", c.syntax, c.reply, have, c.want)
-		}
-		for _, size := range []int{1, 2, 3, 7} {
-			p := chat.NewCallParser(c.syntax, []string{"f", "g"})
-			var parts []chat.CallPart
-			for rest := c.reply; rest != ""; {
-				n := min(size, len(rest))
-				parts = append(parts, p.Push(rest[:n])...)
-				rest = rest[n:]
-			}
-			if have := flat(append(parts, p.Flush()...)); have != c.want {
+		for _, size := range []int{len(c.reply), 1, 2, 3, 7} {
+			if have, _ := inPieces(c.syntax, false, c.reply, size); have != c.want {
 				t.Errorf("syntax %d, %q in pieces of %d:\n have %q\n want %q", c.syntax, c.reply, size, have, c.want)
 			}
 		}
 	}
 }
 
-func FuzzCallParser(f *testing.F) {
-	f.Add(uint8(0), "a<tool_call>{\"name\":\"f\"}</tool_call>b", uint8(3))
-	f.Add(uint8(1), "{\"name\":\"f\",\"parameters\":{}};{\"name\":\"g\"}", uint8(1))
-	f.Add(uint8(2), "[TOOL_CALLS]f[ARGS]{}[TOOL_CALLS][{\"name\":\"g\"}]", uint8(2))
-	f.Fuzz(func(t *testing.T, syntax uint8, reply string, size uint8) {
-		s := chat.CallSyntax(syntax % 3)
-		whole := chat.NewCallParser(s, []string{"f", "g"})
-		want := flat(append(whole.Push(reply), whole.Flush()...))
-		p := chat.NewCallParser(s, []string{"f", "g"})
-		var parts []chat.CallPart
-		for rest := reply; rest != ""; {
-			n := min(max(1, int(size)), len(rest))
-			parts = append(parts, p.Push(rest[:n])...)
-			rest = rest[n:]
+// inPieces parses a reply that arrives in pieces.
+func inPieces(s chat.CallSyntax, constrained bool, reply string, size int) (string, []chat.CallPart) {
+	p := chat.NewCallParser(s, []string{"f", "g"}, constrained)
+	var parts []chat.CallPart
+	for rest := reply; rest != ""; {
+		n := min(max(size, 1), len(rest))
+		parts = append(parts, p.Push(rest[:n])...)
+		rest = rest[n:]
+	}
+	parts = append(parts, p.Flush()...)
+	return flat(parts), parts
+}
+
+// TestConstrainedCalls: calls that follow their schema are returned as they arrive, and are cut where the reply ends.
+func TestConstrainedCalls(t *testing.T) {
+	h, l, m := chat.HermesCalls, chat.LlamaCalls, chat.MistralCalls
+	long := strings.Repeat("x", 5000)
+	for _, c := range []struct {
+		syntax      chat.CallSyntax
+		reply, want string
+	}{
+		{h, "plain text\n", "plain text\n"},
+		{h, "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"}]\\\"\"}}\n</tool_call>", `«f {"a": "}]\""}»`},
+		{h, "Let me see.\n<tool_call>{ \"name\" : \"f\" , \"arguments\" :\n{ } }</tool_call>\n<tool_call>{\"name\":\"g\",\"arguments\":{\"a\":[{}]}}", `Let me see.«f { }»«g {"a":[{}]}»`},
+		{h, `<tool_call>{"name":"f","arguments":{"a":"` + long + `"}}</tool_call> done`, `«f {"a":"` + long + `"}»done`},
+		{h, `<tool_call>{"name":"\u0066","arguments":{"a":1}}`, `«f {"a":1}»`},
+		{h, `<tool_call>{"name":"f","arguments":{"a":"b`, `«f {"a":"b…»`},
+		{h, `<tool_call>{"name":"f","arguments":`, `<tool_call>{"name":"f","arguments":`},
+		{h, `<tool_call>{"arguments":{"a":1},"name":"f"}</tool_call>`, `«f {"a":1}»`}, // not in the order of the schema: when it is whole
+		{h, `<tool_call>{"name":"f","arguments":{}x`, `«f {}»x`},
+		{l, `{"name": "f", "parameters": {"a": {"b": 1}}}`, `«f {"a": {"b": 1}}»`},
+		{l, `{"name": "unknown", "parameters": {"a": 1`, `{"name": "unknown", "parameters": {"a": 1`},
+		{l, `<|python_tag|>{"name": "unknown", "parameters": {"a": 1`, `«unknown {"a": 1…»`},
+		{m, `[TOOL_CALLS][{"name": "f", "arguments": {"a": [1, 2]}}, {"name": "g", "arguments": {}}]`, `«f {"a": [1, 2]}»«g {}»`},
+		{m, "[TOOL_CALLS] [ {\"name\": \"f\", \"arguments\": {}} ,\n{\"name\": \"g\", \"arguments\": {\"a\":", `«f {}»«g {"a":…»`},
+		{m, `[TOOL_CALLS][{"name": "f", "arguments": {}}, {"name"`, `«f {}», {"name"`},
+		{m, `[TOOL_CALLS]f[ARGS]{"a": 1}`, `«f {"a": 1}»`},
+	} {
+		for _, size := range []int{len(c.reply), 1, 2, 3, 7} {
+			if have, _ := inPieces(c.syntax, true, c.reply, size); have != c.want {
+				t.Errorf("syntax %d, %q in pieces of %d:\n have %q\n want %q", c.syntax, c.reply, size, have, c.want)
+			}
 		}
-		if have := flat(append(parts, p.Flush()...)); have != want {
+	}
+	reply := `<tool_call>{"name":"f","arguments":{"city":"Paris"}}`
+	p := chat.NewCallParser(h, []string{"f"}, true)
+	for i := range len(reply) - 1 {
+		parts, at := p.Push(reply[i:i+1]), strings.Index(reply, `{"city`)
+		switch {
+		case i < at && len(parts) > 0, i == at && flat(parts) != "«f {", i > at && i < len(reply)-2 && flat(parts) != reply[i:i+1]:
+			t.Errorf("after %q: %q", reply[:i+1], flat(parts))
+		}
+	}
+}
+
+func FuzzCallParser(f *testing.F) {
+	f.Add(uint8(0), "a<tool_call>{\"name\":\"f\"}</tool_call>b", uint8(3), false)
+	f.Add(uint8(1), "{\"name\":\"f\",\"parameters\":{}};{\"name\":\"g\"}", uint8(1), true)
+	f.Add(uint8(2), "[TOOL_CALLS]f[ARGS]{}[TOOL_CALLS][{\"name\":\"g\"}]", uint8(2), false)
+	f.Add(uint8(2), "[TOOL_CALLS][{\"name\":\"f\",\"arguments\":{}},{\"name\":\"g\",\"arguments\":{\"a\":1", uint8(1), true)
+	f.Fuzz(func(t *testing.T, syntax uint8, reply string, size uint8, constrained bool) {
+		s := chat.CallSyntax(syntax % 3)
+		want, _ := inPieces(s, constrained, reply, len(reply))
+		have, parts := inPieces(s, constrained, reply, int(size))
+		if have != want {
 			t.Fatalf("%q in pieces of %d:\n have %q\n want %q", reply, size, have, want)
 		}
+		open, arguments := false, ""
 		for _, part := range parts {
-			if part.Call != nil && (part.Call.Name == "" || !json.Valid(part.Call.Arguments) || part.Call.Arguments[0] != '{') {
-				t.Fatalf("%q: call %q %s", reply, part.Call.Name, part.Call.Arguments)
+			switch part.Kind {
+			case chat.CallText:
+				if open {
+					t.Fatalf("%q: text %q within a call", reply, part.Text)
+				}
+			case chat.CallBegin:
+				if open || part.Text == "" {
+					t.Fatalf("%q: call %q", reply, part.Text)
+				}
+				open, arguments = true, ""
+			case chat.CallArguments:
+				if arguments += part.Text; !open {
+					t.Fatalf("%q: arguments %q without a call", reply, part.Text)
+				}
+			case chat.CallEnd:
+				if !open || arguments == "" || arguments[0] != '{' || !constrained && (part.Cut || !json.Valid([]byte(arguments))) {
+					t.Fatalf("%q: arguments %s", reply, arguments)
+				}
+				open = false
 			}
+		}
+		if open {
+			t.Fatalf("%q: a call has no end", reply)
 		}
 	})
 }
@@ -142,9 +207,10 @@ func TestForcedCall(t *testing.T) {
 		if !g.Match([]byte(good)) {
 			t.Errorf("%s: %s is not allowed", c.template, good)
 		}
-		p := chat.NewCallParser(c.syntax, []string{"f", "g"})
-		if have := flat(append(p.Push(text+good), p.Flush()...)); have != `«f {"city":"Paris"}»` {
-			t.Errorf("%s: %s", c.template, have)
+		for _, constrained := range []bool{false, true} {
+			if have, _ := inPieces(c.syntax, constrained, text+good, 1); have != `«f {"city":"Paris"}»` {
+				t.Errorf("%s: %s", c.template, have)
+			}
 		}
 		for _, bad := range []string{`{"name":"h","` + c.key + `":{}}`, `{"name":"f","` + c.key + `":{"town":"x"}}`, `{"name":"g"}`} {
 			if g.Match([]byte(write(bad))) {

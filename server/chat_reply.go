@@ -138,15 +138,11 @@ func (s *Server) chatReply(head chatHead, all []whole, u usage) chatCompletion {
 			m.Content = nil
 		}
 		for _, e := range w.calls {
-			m.ToolCalls = append(m.ToolCalls, openAICall(e))
+			m.ToolCalls = append(m.ToolCalls, toolCall{ID: e.id, Type: "function", Function: functionCall{e.name, e.arguments}})
 		}
 		c.Choices = append(c.Choices, chatChoice{Index: i, Message: m, Logprobs: s.scores(w.tokens), Finish: finishReason(&w.ending)})
 	}
 	return c
-}
-
-func openAICall(e event) toolCall {
-	return toolCall{ID: e.call.ID, Type: "function", Function: functionCall{Name: e.call.Name, Arguments: string(e.call.Arguments)}}
 }
 
 type chatDelta struct {
@@ -206,14 +202,11 @@ func (c *chatStream) event(e event) error {
 	case reasoningEvent:
 		choice.Delta.Reasoning = e.text
 	case callEvent:
-		begin := openAICall(e)
-		begin.Index, begin.Function.Arguments = &e.index, ""
-		choice.Delta.ToolCalls = []toolCall{begin}
-		if err := c.chunk(choice); err != nil {
-			return err
-		}
-		rest := toolCall{Index: &e.index, Function: functionCall{Arguments: string(e.call.Arguments)}}
-		choice = chatChunkChoice{Index: e.choice, Delta: chatDelta{ToolCalls: []toolCall{rest}}}
+		choice.Delta.ToolCalls = []toolCall{{Index: &e.index, ID: e.id, Type: "function", Function: functionCall{Name: e.text}}}
+	case argumentsEvent:
+		choice.Delta.ToolCalls = []toolCall{{Index: &e.index, Function: functionCall{Arguments: e.text}}}
+	case callEndEvent:
+		return nil
 	case endEvent:
 		finish := finishReason(&e.ending)
 		choice.Finish = &finish

@@ -99,10 +99,13 @@ func (s *Server) stream(ctx context.Context, enc encoder, tasks ...*task) error 
 	}
 }
 
+// A wholeCall is a call that has been collected.
+type wholeCall struct{ id, name, arguments string }
+
 // A whole is a reply that has been collected.
 type whole struct {
 	content, reasoning string
-	calls              []event
+	calls              []wholeCall
 	tokens             []scored
 	ending             ending
 }
@@ -142,7 +145,9 @@ func (s *Server) collect(ctx context.Context, tasks ...*task) ([]whole, *run, er
 		case reasoningEvent:
 			w.reasoning += e.text
 		case callEvent:
-			w.calls = append(w.calls, e)
+			w.calls = append(w.calls, wholeCall{id: e.id, name: e.text})
+		case argumentsEvent:
+			w.calls[e.index].arguments += e.text
 		case endEvent:
 			w.ending = e.ending
 		}

@@ -112,6 +112,7 @@ type messageBuilder struct {
 	*lines  // nil: nothing is streamed
 	message message
 	open    string // type of the block that grows; empty for none
+	input   []byte // of the call that grows
 }
 
 func (b *messageBuilder) emit(name string, fields map[string]any) error {
@@ -191,14 +192,19 @@ func (b *messageBuilder) event(e event) error {
 		if err := b.close(); err != nil {
 			return err
 		}
-		if err := b.add(messageBlock{Type: "tool_use", ID: e.call.ID, Name: e.call.Name, Input: json.RawMessage("{}")}); err != nil {
+		b.input = nil
+		return b.add(messageBlock{Type: "tool_use", ID: e.id, Name: e.text, Input: json.RawMessage("{}")})
+	case argumentsEvent:
+		b.input = append(b.input, e.text...)
+		return b.delta(map[string]any{"type": "input_json_delta", "partial_json": e.text})
+	case callEndEvent:
+		if err := b.close(); err != nil {
 			return err
 		}
-		b.message.Content[b.last()].Input = e.call.Arguments
-		if err := b.delta(map[string]any{"type": "input_json_delta", "partial_json": string(e.call.Arguments)}); err != nil {
-			return err
+		if b.message.Content[b.last()].Input = b.input; e.cut { // such input is none; a stream has told of it
+			b.message.Content = b.message.Content[:b.last()]
 		}
-		return b.close()
+		return nil
 	}
 	reason, sequence := stopReason(&e.ending)
 	b.message.StopReason, b.message.StopSequence = &reason, sequence

@@ -146,14 +146,29 @@ type ollamaBuilder struct {
 	chat   bool
 	total  ollamaReply // of the whole reply, or of the last line
 	reason engine.Reason
+	call   wholeCall // that grows
+	scored []scored  // its tokens
 }
 
 func (b *ollamaBuilder) begin(*run) error { return b.start("application/x-ndjson") }
 
 func (b *ollamaBuilder) event(e event) error {
-	if e.kind == endEvent {
+	switch e.kind { // the form has whole calls alone
+	case endEvent:
 		b.reason = e.ending.reason
 		return nil
+	case callEvent:
+		b.call = wholeCall{id: e.id, name: e.text}
+		b.scored = append(b.scored, e.tokens...)
+		return nil
+	case argumentsEvent:
+		b.call.arguments += e.text
+		b.scored = append(b.scored, e.tokens...)
+		return nil
+	case callEndEvent:
+		if e.tokens, b.scored = b.scored, nil; e.cut {
+			return nil
+		}
 	}
 	one := &b.total
 	if b.lines != nil {
@@ -173,9 +188,9 @@ func (b *ollamaBuilder) event(e event) error {
 		} else {
 			one.Thinking += e.text
 		}
-	case callEvent:
-		call := ollamaCall{ID: e.call.ID}
-		call.Function.Index, call.Function.Name, call.Function.Arguments = e.index, e.call.Name, e.call.Arguments
+	case callEndEvent:
+		call := ollamaCall{ID: b.call.id}
+		call.Function.Index, call.Function.Name, call.Function.Arguments = e.index, b.call.name, json.RawMessage(b.call.arguments)
 		one.Message.ToolCalls = append(one.Message.ToolCalls, call)
 	}
 	if list := b.server.scores(e.tokens); list != nil {

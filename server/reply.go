@@ -15,6 +15,8 @@ type callPlan struct {
 	names  []string
 	prefix string // the beginning of a call that stands at the end of the prompt
 	single bool   // the reply ends after its first call
+
+	constrained bool // calls follow their schemas, so that they are given out as they arrive
 }
 
 // A scored token is one with its log probability.
@@ -40,8 +42,9 @@ type reply struct {
 
 	stopped bool
 	found   string // the stop text
-	calls   int
-	think   int // tokens of reasoning
+	begun   int    // calls
+	calls   int    // that are whole
+	think   int    // tokens of reasoning
 
 	reasoned, content bool // the reply has got so far
 
@@ -59,7 +62,7 @@ func (s *Server) newReply(t *task) *reply {
 		r.marks = append(r.marks, s.model.Format.ThinkMark)
 	}
 	if p := t.calls; p != nil {
-		r.parser = chat.NewCallParser(p.syntax, p.names)
+		r.parser = chat.NewCallParser(p.syntax, p.names, p.constrained)
 		r.marks = append(r.marks, func(id int32) (string, bool) { return s.model.Format.CallMark(p.syntax, id) })
 		if p.prefix != "" {
 			r.split = nil
@@ -155,19 +158,31 @@ func (r *reply) find(events *[]event, text string, last bool) {
 		parts = append(parts, r.parser.Flush()...)
 	}
 	for _, p := range parts {
-		switch {
-		case p.Call == nil:
-			content(p.Text)
-		case r.calls == 0 || !r.task.calls.single:
-			call := *p.Call
-			call.ID = newCallID(r.task.calls.syntax)
-			*events = append(*events, event{kind: callEvent, call: call, index: r.calls, tokens: r.take()})
-			r.calls++
+		if r.calls > 0 && r.task.calls.single {
+			r.stopped = true
+			return
 		}
+		e := event{index: r.begun - 1, text: p.Text}
+		switch p.Kind {
+		case chat.CallText:
+			content(p.Text)
+			continue
+		case chat.CallBegin:
+			e.kind, e.id, e.index = callEvent, newCallID(r.task.calls.syntax), r.begun
+			r.begun++
+		case chat.CallArguments:
+			e.kind = argumentsEvent
+		case chat.CallEnd:
+			if e.kind, e.cut = callEndEvent, p.Cut; !p.Cut {
+				r.calls++
+			}
+			*events = append(*events, e)
+			continue // tokens belong to the next piece
+		}
+		e.tokens = r.take()
+		*events = append(*events, e)
 	}
-	if r.calls > 0 && r.task.calls.single {
-		r.stopped = true
-	}
+	r.stopped = r.stopped || r.calls > 0 && r.task.calls.single
 }
 
 // release makes ready the tokens whose text has been emitted.

@@ -23,7 +23,14 @@ func play(s *Server, t *task, text string) (out string, r *reply, tokens int) {
 			case reasoningEvent:
 				fmt.Fprintf(&b, "(%s)", e.text)
 			case callEvent:
-				fmt.Fprintf(&b, "«%d %s %s»", e.index, e.call.Name, e.call.Arguments)
+				fmt.Fprintf(&b, "«%d %s ", e.index, e.text)
+			case argumentsEvent:
+				b.WriteString(e.text)
+			case callEndEvent:
+				if e.cut {
+					b.WriteString("…")
+				}
+				b.WriteString("»")
 			}
 		}
 	}

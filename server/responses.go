@@ -141,6 +141,7 @@ type responseBuilder struct {
 	open     *outputItem // the item that grows
 	number   int         // of the next event
 	reason   engine.Reason
+	cut      bool // the open item is a call that is not whole
 }
 
 // emit streams an event; the fields are completed by those that all events have.
@@ -184,7 +185,7 @@ func (b *responseBuilder) close() error {
 		return nil
 	}
 	item.Status = "completed"
-	if b.reason == engine.ReasonLength {
+	if b.reason == engine.ReasonLength || b.cut {
 		item.Status = "incomplete"
 	}
 	var err error
@@ -246,33 +247,36 @@ func (b *responseBuilder) event(e event) error {
 		}
 		(*b.open.Content)[0].Text += e.text
 		return b.emit("response.reasoning_text.delta", b.at(map[string]any{"delta": e.text}))
-	case callEvent:
+	case callEvent, argumentsEvent, callEndEvent:
 		return b.call(e)
 	}
 	b.reason = e.ending.reason
 	return b.close()
 }
 
-// call adds a call.
+// callAt is where the open call lies, for events.
+func (b *responseBuilder) callAt(more map[string]any) map[string]any {
+	more = b.at(more)
+	delete(more, "content_index")
+	return more
+}
+
+// call goes on with a call.
 func (b *responseBuilder) call(e event) error {
-	if err := b.close(); err != nil {
-		return err
+	switch e.kind {
+	case callEvent:
+		if err := b.close(); err != nil {
+			return err
+		}
+		return b.add(&outputItem{ID: "fc_" + newID(), Type: "function_call", CallID: e.id, Name: e.text, Arguments: new(string)})
+	case argumentsEvent:
+		*b.open.Arguments += e.text
+		return b.emit("response.function_call_arguments.delta", b.callAt(map[string]any{"delta": e.text}))
 	}
-	arguments := string(e.call.Arguments)
-	if err := b.add(&outputItem{ID: "fc_" + newID(), Type: "function_call", CallID: e.call.ID, Name: e.call.Name, Arguments: new(string)}); err != nil {
-		return err
+	if b.cut = e.cut; e.cut {
+		return b.close()
 	}
-	b.open.Arguments = &arguments
-	fields := func(key string) map[string]any {
-		f := b.at(map[string]any{key: arguments})
-		delete(f, "content_index")
-		return f
-	}
-	if err := b.emit("response.function_call_arguments.delta", fields("delta")); err != nil {
-		return err
-	}
-	done := fields("arguments")
-	done["name"] = e.call.Name
+	done := b.callAt(map[string]any{"arguments": *b.open.Arguments, "name": b.open.Name})
 	if err := b.emit("response.function_call_arguments.done", done); err != nil {
 		return err
 	}

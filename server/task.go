@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/minfer-go/minfer/chat"
 	"github.com/minfer-go/minfer/engine"
 	"github.com/minfer-go/minfer/sample"
 )
@@ -46,7 +45,9 @@ type eventKind uint8
 const (
 	contentEvent eventKind = iota
 	reasoningEvent
-	callEvent   // a whole call
+	callEvent      // a call begins: its text is the function's name
+	argumentsEvent // a piece of its arguments
+	callEndEvent
 	promptEvent // the tokens of the prompt, before everything else, if they are shown
 	endEvent    // of one reply
 )
@@ -56,8 +57,9 @@ type event struct {
 	kind   eventKind
 	choice int
 	text   string
-	call   chat.ToolCall
+	id     string   // of the call that begins
 	index  int      // of the call in its reply
+	cut    bool     // the arguments of the call that ends are not whole
 	tokens []scored // those that the piece brings, where log probabilities are asked for
 	ending ending
 }

@@ -242,10 +242,11 @@ func (s *Server) callsOf(t *task, p *toolPlan) error {
 	}
 	if p.forced {
 		t.prompt = append(t.prompt[:len(t.prompt):len(t.prompt)], prefix...)
-		t.calls.prefix, t.reasoning = text, false
+		t.calls.prefix, t.calls.constrained, t.reasoning = text, true, false
 		t.mask = func() sample.Mask { return matcher.Start() }
 		return nil
 	}
+	t.calls.constrained = true
 	mark := p.syntax.Mark()
 	t.mask = func() sample.Mask { return newLazyMask(s.model.Tokens, mark, matcher, true) }
 	return nil
