@@ -15,54 +15,57 @@ const headroom = 64
 func (e *Engine) admit() {
 	for len(e.running) < e.options.Sequences {
 		if len(e.waiting) > 0 {
-			s := e.waiting[0]
-			if !e.fits(s.job, s.pending, len(s.pending)) {
+			if !e.resume(e.waiting[0]) {
 				return
 			}
-			e.waiting = append(e.waiting[:0], e.waiting[1:]...)
-			e.running = append(e.running, s)
 			continue
 		}
-		j := e.head()
-		if j == nil {
+		if j := e.head(); j == nil || !e.start(j) {
 			return
 		}
-		r := &j.request
-		need := len(r.Prompt) + headroom
-		if r.MaxTokens >= 0 {
-			need = len(r.Prompt) + min(headroom, r.MaxTokens)
-		}
-		if context.Cause(j.ctx) == nil && !e.fits(j, r.Prompt, need) {
-			return
-		}
-		e.pop(j)
-		e.start(j)
 	}
 }
 
-// fits reports whether the n cells that a request needs, at most the arena, can be had without taking any from running
+// resume lets a sequence that gave way run again, if its cells can be had.
+func (e *Engine) resume(s *sequence) bool {
+	defer e.guard(s)
+	if !e.fits(s, len(s.pending)) {
+		return false
+	}
+	e.waiting = slices.Delete(e.waiting, 0, 1)
+	e.running, s.runs = append(e.running, s), true
+	return true
+}
+
+// fits reports whether the n cells that q needs, at most the arena, can be had without taking any from running
 // sequences. What those share with its prompt it need not have, what those that keep their cells have still to evaluate is
 // taken already.
-func (e *Engine) fits(j *Job, prompt []int32, n int) bool {
+func (e *Engine) fits(q *sequence, n int) bool {
+	e.reach(atFits)
 	if len(e.running) == 0 {
 		return true
 	}
-	left := e.options.Context - e.held()
+	taken := 0
 	for _, s := range e.running {
 		if s.pinned() {
-			left -= len(s.pending)
+			taken += len(s.pending)
 		}
 	}
-	if n = min(n, e.options.Context); left >= n {
+	n = min(n, e.options.Context)
+	if e.arena.Free()-taken >= n {
+		return true // without counting what could be had
+	}
+	left := e.options.Context - e.held() - taken
+	if left >= n {
 		return true
 	}
-	if e.prefixes.off || e.prefixes.copies || !j.reuses() {
+	if e.prefixes.off || e.prefixes.copies || !q.job.reuses() {
 		return false
 	}
 	shared := 0
 	for _, s := range e.running {
 		if s.shares() {
-			shared = max(shared, common(s.tokens, prompt))
+			shared = max(shared, min(s.alike(q.pending, q.marks.at), len(s.tokens)))
 		}
 	}
 	return left >= n-shared
@@ -86,68 +89,81 @@ func (e *Engine) held() int {
 	return n
 }
 
-// start makes a sequence of a job.
-func (e *Engine) start(j *Job) {
+// start makes a running sequence of the queue's first job, if its cells can be had, or ends it.
+func (e *Engine) start(j *Job) bool {
+	if j.waits == nil {
+		j.waits = &sequence{job: j, pending: j.request.Prompt, stats: Stats{Prompt: len(j.request.Prompt)}}
+		if j.reuses() {
+			j.waits.marks.add(j.request.Prompt...)
+		}
+	}
+	s := j.waits
+	defer e.guard(s)
+	r := &j.request
+	need := len(r.Prompt) + headroom
+	if r.MaxTokens >= 0 {
+		need = len(r.Prompt) + min(headroom, r.MaxTokens)
+	}
+	gone := context.Cause(j.ctx)
+	if gone == nil && !e.fits(s, need) {
+		return false
+	}
+	e.pop(j)
 	now := time.Now()
-	s := &sequence{job: j, pending: j.request.Prompt, started: now}
-	s.stats = Stats{Prompt: len(j.request.Prompt), Queued: now.Sub(j.queued)}
-	refuse := func(r Reason, err error) {
-		e.count(&s.stats, r)
-		j.end(r, s.stats, err)
+	s.started, s.stats.Queued = now, now.Sub(j.queued)
+	if gone != nil {
+		e.end(j, s.stats, ReasonCancel, gone)
+		return true
 	}
-	if err := context.Cause(j.ctx); err != nil {
-		refuse(ReasonCancel, err)
-		return
-	}
-	s.tokens = make([]int32, 0, len(j.request.Prompt)+max(0, min(j.request.MaxTokens, e.options.Context-len(j.request.Prompt))))
-	if j.request.Session != nil {
-		if err := j.request.Session.enter(s); err != nil {
-			refuse(ReasonFailure, err)
-			return
+	e.reach(atStart)
+	s.tokens = make([]int32, 0, len(r.Prompt)+max(0, min(r.MaxTokens, e.options.Context-len(r.Prompt))))
+	if r.Session != nil {
+		if err := r.Session.enter(s); err != nil {
+			e.end(j, s.stats, ReasonFailure, err)
+			return true
 		}
 	} else {
 		s.cells = e.arena.NewSeq()
 	}
-	e.running = append(e.running, s)
+	e.running, s.runs = append(e.running, s), true
+	return true
 }
 
 // sweep ends what no longer waits: queued requests, and those that gave way, whose caller has gone, and queued requests
 // that waited too long.
 func (e *Engine) sweep() {
-	type ending struct {
-		job *Job
-		r   Reason
-		err error
-	}
-	var ended []ending
-	e.mu.Lock()
-	e.queue = slices.DeleteFunc(e.queue, func(j *Job) bool {
+	e.reach(atSweep)
+	for _, j := range e.expired() {
+		stats := Stats{Prompt: len(j.request.Prompt), Queued: time.Since(j.queued)}
 		if err := context.Cause(j.ctx); err != nil {
-			ended = append(ended, ending{j, ReasonCancel, err})
-			return true
+			e.end(j, stats, ReasonCancel, err)
+			continue
 		}
-		if limit := e.options.QueueTimeout; limit > 0 && time.Since(j.queued) > limit {
-			waited := time.Since(j.queued).Round(time.Millisecond)
-			ended = append(ended, ending{j, ReasonFailure, fmt.Errorf("%w: waited %s in the queue", ErrBusy, waited)})
-			return true
-		}
-		return false
-	})
-	e.mu.Unlock()
-	for _, x := range ended {
-		s := Stats{Prompt: len(x.job.request.Prompt), Queued: time.Since(x.job.queued)}
-		e.count(&s, x.r)
-		x.job.end(x.r, s, x.err)
+		e.end(j, stats, ReasonFailure, fmt.Errorf("%w: waited %s in the queue", ErrBusy, stats.Queued.Round(time.Millisecond)))
 	}
-	e.waiting = slices.DeleteFunc(e.waiting, func(s *sequence) bool {
-		err := context.Cause(s.job.ctx)
-		if err != nil {
-			s.cells.Free()
-			e.count(&s.stats, ReasonCancel)
-			s.job.end(ReasonCancel, s.stats, err)
+	for i := len(e.waiting) - 1; i >= 0; i-- {
+		s := e.waiting[i]
+		if err := context.Cause(s.job.ctx); err != nil {
+			e.waiting = slices.Delete(e.waiting, i, i+1)
+			e.finish(s, ReasonCancel, err)
 		}
-		return err != nil
+	}
+}
+
+// expired takes jobs out of the queue that wait no longer.
+func (e *Engine) expired() []*Job {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var ended []*Job
+	limit := e.options.QueueTimeout
+	e.queue = slices.DeleteFunc(e.queue, func(j *Job) bool {
+		over := context.Cause(j.ctx) != nil || limit > 0 && time.Since(j.queued) > limit
+		if over {
+			ended = append(ended, j)
+		}
+		return over
 	})
+	return ended
 }
 
 // head is the first queued job; nil if there is none or the engine is closed.
@@ -164,11 +180,8 @@ func (e *Engine) head() *Job {
 func (e *Engine) pop(j *Job) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for i, have := range e.queue {
-		if have == j {
-			e.queue = append(e.queue[:i], e.queue[i+1:]...)
-			return
-		}
+	if i := slices.Index(e.queue, j); i >= 0 {
+		e.queue = slices.Delete(e.queue, i, i+1)
 	}
 }
 
@@ -183,17 +196,21 @@ func (e *Engine) nextDeadline() (time.Time, bool) {
 }
 
 // refuseQueue ends what was never started, and what gave way and did not return.
-func (e *Engine) refuseQueue() {
-	for _, s := range e.waiting {
-		s.cells.Free()
-		s.job.end(ReasonFailure, s.stats, ErrClosed)
+func (e *Engine) refuseQueue(err error) {
+	for len(e.waiting) > 0 {
+		s := e.waiting[0]
+		e.waiting = e.waiting[1:]
+		e.finish(s, ReasonFailure, err)
 	}
-	e.waiting = nil
+	for _, j := range e.takeQueue() {
+		e.end(j, Stats{Prompt: len(j.request.Prompt), Queued: time.Since(j.queued)}, ReasonFailure, err)
+	}
+}
+
+func (e *Engine) takeQueue() []*Job {
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	queue := e.queue
 	e.queue = nil
-	e.mu.Unlock()
-	for _, j := range queue {
-		j.end(ReasonFailure, Stats{Prompt: len(j.request.Prompt)}, ErrClosed)
-	}
+	return queue
 }

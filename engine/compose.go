@@ -35,20 +35,20 @@ func (e *Engine) compose() stepParams {
 	b.Tokens, b.Positions, b.Cells, b.OutRows, b.Seqs = b.Tokens[:0], b.Positions[:0], b.Cells[:0], b.OutRows[:0], b.Seqs[:0]
 	e.plan, e.prompts = e.plan[:0], e.prompts[:0]
 	params := stepParams{phase: graph.Decode, hidden: e.nextHidden()}
-	// The list changes where a sequence has to give way.
-	for i := 0; i < len(e.running) && len(b.Tokens) < e.options.Batch; i++ {
-		if s := e.running[i]; !s.prefills() && !params.hidden {
-			if !e.add(s, 1, 1) && !slices.Contains(e.running, s) {
-				i--
-			}
+	e.reach(atCompose)
+	// The list of running sequences changes where one has to give way.
+	e.order = append(e.order[:0], e.running...)
+	for _, s := range e.order {
+		if len(b.Tokens) < e.options.Batch && s.runs && !s.prefills() && !params.hidden {
+			e.add(s, 1, 1)
 		}
 	}
 	room := e.options.Batch - len(b.Tokens)
 	if len(b.Tokens) > 0 {
 		room = min(room, mixedPrompt)
 	}
-	for _, s := range e.running {
-		if s.prefills() && (s.job.request.Hidden != nil) == params.hidden && e.ready(s) {
+	for _, s := range e.order {
+		if s.runs && s.prefills() && (s.job.request.Hidden != nil) == params.hidden && e.ready(s) {
 			e.prompts = append(e.prompts, s)
 		}
 	}
@@ -60,7 +60,7 @@ func (e *Engine) compose() stepParams {
 		if c := s.job.request.Chunk; c > 0 {
 			n = min(n, c)
 		}
-		if n == 0 || !slices.Contains(e.running, s) {
+		if n == 0 || !s.runs {
 			continue
 		}
 		if e.add(s, n, s.outputs(n)) {
@@ -99,16 +99,26 @@ func (s *sequence) outputs(n int) int {
 
 // ready looks, once, for cells that hold the beginning of a sequence, and reports whether it may start: not while a
 // sequence before it is about to evaluate the same beginning.
-func (e *Engine) ready(s *sequence) bool {
+func (e *Engine) ready(s *sequence) (may bool) {
 	if s.looked || e.prefixes.off || !s.job.reuses() {
 		return true
 	}
-	from, n := e.prefixes.longest(s.pending, e.running, len(s.pending)-1)
+	if o := s.behind; o != nil && o.runs && o.prefills() && len(o.tokens) < s.wants {
+		return false
+	}
+	s.behind = nil
+	defer e.guard(s)
+	e.reach(atReady)
+	from, n := e.prefixes.longest(s.pending, s.marks.at, e.running, len(s.pending)-1)
 	for _, other := range e.running {
 		if other == s {
 			break
 		}
-		if other.shares() && other.prefills() && min(other.ahead(s.pending), len(s.pending)-1) >= n+worthWaiting {
+		if !other.shares() || !other.prefills() {
+			continue
+		}
+		if c := min(other.alike(s.pending, s.marks.at), len(s.pending)-1); c >= n+worthWaiting {
+			s.behind, s.wants = other, c
 			return false
 		}
 	}
@@ -132,11 +142,15 @@ func (j *Job) reuses() bool {
 // shares reports whether others may use the sequence's cells: those of a session may have been changed in place.
 func (s *sequence) shares() bool { return s.job.request.Session == nil }
 
-// ahead is the length of the common beginning of a prompt with the tokens that s has and will have evaluated.
-func (s *sequence) ahead(prompt []int32) int {
-	n := common(s.tokens, prompt)
-	if n == len(s.tokens) {
-		n += common(s.pending, prompt[n:])
+// alike is the length of the common beginning of a prompt with the tokens that s has and will have evaluated, as far as
+// their hashes tell.
+func (s *sequence) alike(prompt []int32, marks []uint64) int {
+	n := same(s.marks.at, marks)
+	if n < len(s.tokens) {
+		n += common(s.tokens[n:], prompt[n:])
+	}
+	if n >= len(s.tokens) {
+		n += common(s.pending[n-len(s.tokens):], prompt[n:])
 	}
 	return n
 }
@@ -144,7 +158,17 @@ func (s *sequence) ahead(prompt []int32) int {
 // add appends rows of a sequence to the batch. Where cells are short, sequences that came later give theirs up; if that
 // is not enough, s itself waits or fails, and add reports false. A prompt that must keep its cells waits as long as others
 // have rows in the step: theirs will be free some day.
-func (e *Engine) add(s *sequence, rows, outputs int) bool {
+func (e *Engine) add(s *sequence, rows, outputs int) (added bool) {
+	b := &e.batch
+	row, results, runs, portions := len(b.Tokens), len(b.OutRows), len(b.Seqs), len(e.plan)
+	defer e.guard(s)
+	defer func() {
+		if !added { // or not whole
+			b.Tokens, b.Positions, b.Cells = b.Tokens[:row], b.Positions[:row], b.Cells[:row]
+			b.OutRows, b.Seqs, e.plan = b.OutRows[:results], b.Seqs[:runs], e.plan[:portions]
+		}
+	}()
+	e.reach(atAdd)
 	at := s.cells.Len()
 	for {
 		e.reclaim(rows)
@@ -159,18 +183,17 @@ func (e *Engine) add(s *sequence, rows, outputs int) bool {
 			e.finish(s, ReasonFailure, err)
 			return false
 		}
-		if !slices.Contains(e.running, s) {
+		if !s.runs {
 			return false
 		}
 	}
-	b := &e.batch
-	row := len(b.Tokens)
 	cells := s.cells.Cells()
 	b.Tokens = append(b.Tokens, s.pending[:rows]...)
 	b.Cells = append(b.Cells, cells[at:]...)
 	for i := range rows {
 		b.Positions = append(b.Positions, int32(at+i))
 	}
+	e.reach(atAdded)
 	for i := rows - outputs; i < rows; i++ {
 		b.OutRows = append(b.OutRows, int32(row+i))
 	}
@@ -190,15 +213,28 @@ func (e *Engine) giveWay(s *sequence) bool {
 		if v == s && len(e.running) == 1 {
 			return false // nobody is left to take cells from
 		}
-		e.leave(v)
-		v.cells.Free()
-		v.pending = slices.Concat(v.tokens, v.pending)
-		v.tokens, v.cells, v.looked = v.tokens[:0], e.arena.NewSeq(), false
-		e.waiting = append(e.waiting, v)
-		e.counters.gaveWay()
+		e.goBack(v)
 		return true
 	}
 	return false
+}
+
+// goBack makes a running sequence one that waits, without cells.
+func (e *Engine) goBack(v *sequence) {
+	defer e.guard(v)
+	e.reach(atGiveWay)
+	e.leave(v)
+	v.cells.Free()
+	e.reach(atGone)
+	v.pending = slices.Concat(v.tokens, v.pending)
+	v.tokens, v.cells, v.looked, v.behind = v.tokens[:0], e.arena.NewSeq(), false, nil
+	for _, s := range e.running { // v returns after them
+		if s.behind == v {
+			s.behind = nil
+		}
+	}
+	e.waiting = append(e.waiting, v)
+	e.counters.gaveWay()
 }
 
 // planned reports whether a sequence has rows in the batch already.
@@ -214,6 +250,7 @@ func (e *Engine) planned(s *sequence) bool {
 // reclaim frees cells that nobody runs on until n are free: those kept of ended sequences first, then those of idle
 // sessions. A save that holds on to cells ends.
 func (e *Engine) reclaim(n int) {
+	e.reach(atReclaim)
 	if e.arena.Free() < n {
 		e.abort(e.saving)
 	}

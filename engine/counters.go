@@ -16,6 +16,7 @@ type Counters struct {
 	Generated int            // tokens of ended requests
 	GaveWay   int            // times that a request lost its cells to an earlier one
 	Stalled   int            // times that nothing progressed and the running requests were failed
+	Faults    int            // panics outside of a step and of a request's own code
 	Programs  int            // compiled programs kept
 	Cells     kv.Stats
 }
@@ -31,6 +32,12 @@ type counters struct {
 func (c *counters) stalled() {
 	c.mu.Lock()
 	c.c.Stalled++
+	c.mu.Unlock()
+}
+
+func (c *counters) fault() {
+	c.mu.Lock()
+	c.c.Faults++
 	c.mu.Unlock()
 }
 
@@ -57,6 +64,7 @@ func (e *Engine) count(s *Stats, r Reason) {
 // publish refreshes the readings that change from step to step; those of the arena only where somebody has looked since,
 // because they take time.
 func (e *Engine) publish() {
+	e.reach(atPublish)
 	e.counters.mu.Lock()
 	defer e.counters.mu.Unlock()
 	c := &e.counters.c

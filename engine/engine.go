@@ -76,11 +76,14 @@ type Engine struct {
 	queue      []*Job
 	wake       chan struct{} // capacity 1: the queue or a cancellation wants the loop's attention
 	closed     bool
+	broken     error         // why the engine has given up
 	done       chan struct{} // closed when the loop has ended
 	running    []*sequence   // owned by the loop
 	batch      backend.Batch // owned by the loop, reused
 	plan       []portion     // owned by the loop, reused
 	prompts    []*sequence   // owned by the loop, reused
+	order      []*sequence   // owned by the loop, reused
+	seqs       []*kv.Seq     // owned by the loop, reused
 	waiting    []*sequence   // owned by the loop: those that gave way
 	stalled    int           // owned by the loop: turns without a row
 	lastHidden bool          // owned by the loop: the last step gave hidden states
@@ -93,6 +96,8 @@ type Engine struct {
 	sessions []*Session // owned by the loop
 	saving   *saving    // owned by the loop: a save of prefixes in progress
 	calls    []func()   // work for the loop between steps
+	inject   func(place)
+	print    func() ([32]byte, error) // tells models apart
 }
 
 // Open binds a file to its architecture, loads the weights onto the device and starts the engine. The file must stay
@@ -165,6 +170,7 @@ func prepare(m model.Model, o Options) (*Engine, error) {
 		options: o, model: m, selected: selected, device: device, programs: graph.NewCache[backend.Program](maxPrograms),
 		wake: make(chan struct{}, 1), done: make(chan struct{}), prefixes: newPrefixes(o.Context),
 	}
+	e.print = sync.OnceValues(e.fingerprint)
 	e.memory, err = e.fit()
 	return e, err
 }

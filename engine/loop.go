@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/minfer-go/minfer/backend"
@@ -15,10 +15,14 @@ import (
 type sequence struct {
 	job      *Job
 	cells    *kv.Seq
-	tokens   []int32 // those in the cells
-	pending  []int32 // tokens to evaluate; the last one's logits give the next token
-	decoding bool    // the prompt has been evaluated once
-	looked   bool    // the cells of earlier sequences have been searched for its beginning
+	tokens   []int32   // those in the cells
+	pending  []int32   // tokens to evaluate; the last one's logits give the next token
+	decoding bool      // the prompt has been evaluated once
+	looked   bool      // the cells of earlier sequences have been searched for its beginning
+	runs     bool      // it is one of the running ones
+	marks    marks     // of tokens and pending together
+	behind   *sequence // one before it that is about to evaluate the same beginning,
+	wants    int       // and how many tokens of it
 	stats    Stats
 	started  time.Time // of the current phase, prefill or decode
 	next     [1]int32  // backing of pending while decoding
@@ -37,27 +41,64 @@ func (s *sequence) pinned() bool {
 // stallLimit is how many turns in a row may pass without a single row before the running requests are failed.
 const stallLimit = 64
 
-// loop serves until the engine is closed.
+// loop serves until the engine is closed or gives up.
 func (e *Engine) loop() {
-	defer close(e.done)
-	for {
-		e.answer()
-		e.sweep()
-		e.admit()
-		e.publish()
-		if len(e.running) == 0 {
-			if e.isClosed() {
-				e.refuseQueue()
-				return
-			}
-			e.rest()
+	ended := false
+	defer func() {
+		if !ended { // code of a request has ended the goroutine
+			e.restart(fmt.Errorf("%w: the loop's goroutine was ended", ErrInternal))
+			go e.loop()
+			return
+		}
+		close(e.done)
+	}()
+	for faults := 0; ; {
+		more, err := e.turn()
+		switch {
+		case err == nil && !more:
+			ended = true
+			return
+		case err == nil:
+			faults = 0
 			continue
 		}
-		e.reap()
-		if len(e.running) > 0 {
-			e.step()
+		e.restart(err)
+		if faults++; faults == faultLimit {
+			ended = true
+			e.giveUp(err)
+			return
 		}
 	}
+}
+
+// turn runs a step, with all that comes between two, or waits for work. more is false when the engine is closed and nothing
+// is left. The error is a panic that nobody below has contained, or says that there is no progress.
+func (e *Engine) turn() (more bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicked(p)
+		}
+	}()
+	e.answer()
+	e.sweep()
+	e.admit()
+	e.publish()
+	if len(e.running) == 0 {
+		if e.isClosed() {
+			e.refuseQueue(ErrClosed)
+			return false, nil
+		}
+		e.rest()
+		return true, nil
+	}
+	e.reap()
+	if len(e.running) > 0 {
+		err = e.step()
+	}
+	if debugChecks && err == nil {
+		err = e.arena.Check(e.holders())
+	}
+	return true, err
 }
 
 // rest waits for work. Queued requests that cannot start yet are looked at again when their time runs out.
@@ -82,6 +123,7 @@ func (e *Engine) isClosed() bool {
 
 // reap ends sequences whose caller has gone, and all of them when the engine is closed.
 func (e *Engine) reap() {
+	e.reach(atReap)
 	closed := e.isClosed()
 	for i := len(e.running) - 1; i >= 0; i-- {
 		s := e.running[i]
@@ -95,17 +137,25 @@ func (e *Engine) reap() {
 
 // leave takes a sequence out of the running ones.
 func (e *Engine) leave(s *sequence) {
-	for i, have := range e.running {
-		if have == s {
-			e.running = append(e.running[:i], e.running[i+1:]...)
-			return
-		}
+	s.runs = false
+	if i := slices.Index(e.running, s); i >= 0 {
+		e.running = slices.Delete(e.running, i, i+1)
 	}
 }
 
 // finish ends a sequence's job. Its cells go to its session or are kept for later requests that begin alike.
 func (e *Engine) finish(s *sequence, r Reason, err error) {
+	if s.job.over {
+		return
+	}
 	e.leave(s)
+	if s.decoding {
+		s.stats.Decode = time.Since(s.started)
+	} else {
+		s.stats.Prefill = time.Since(s.started)
+	}
+	defer e.guard(s) // the reply is whole, but its end is not what was asked for
+	e.reach(atFinish)
 	switch session := s.job.request.Session; {
 	case session != nil:
 		session.leave(s)
@@ -113,29 +163,33 @@ func (e *Engine) finish(s *sequence, r Reason, err error) {
 		s.cells.Free()
 	default:
 		s.cells.Truncate(len(s.tokens))
+		e.reach(atKeep)
 		e.prefixes.keep(s.tokens, s.cells)
+		e.reach(atKept)
 	}
-	if s.decoding {
-		s.stats.Decode = time.Since(s.started)
-	} else {
-		s.stats.Prefill = time.Since(s.started)
-	}
-	e.count(&s.stats, r)
-	s.job.end(r, s.stats, err)
+	e.end(s.job, s.stats, r, err)
 }
 
-// step composes, runs and delivers one step. A failure of the step ends the requests in it; the engine goes on.
-func (e *Engine) step() {
+// end tells a job's reader how it ended, once.
+func (e *Engine) end(j *Job, stats Stats, r Reason, err error) {
+	if j.over {
+		return
+	}
+	j.over = true
+	e.count(&stats, r)
+	j.end(r, stats, err)
+}
+
+// step composes, runs and delivers one step. A failure of the step ends the requests in it; the engine goes on. The error
+// says that there has been no progress for long.
+func (e *Engine) step() error {
 	params := e.compose()
 	if len(e.batch.Tokens) == 0 {
 		if e.stalled++; e.stalled >= stallLimit {
-			e.stalled = 0
 			e.counters.stalled()
-			for len(e.running) > 0 {
-				e.finish(e.running[0], ReasonFailure, fmt.Errorf("%w: no progress in %d turns", ErrInternal, stallLimit))
-			}
+			return fmt.Errorf("%w: no progress in %d turns", ErrInternal, stallLimit)
 		}
-		return
+		return nil
 	}
 	e.stalled = 0
 	logits, err := e.compute(params)
@@ -143,22 +197,24 @@ func (e *Engine) step() {
 		for _, p := range e.plan {
 			e.finish(p.seq, ReasonFailure, err)
 		}
-		return
+		return nil
 	}
 	row := 0
 	for _, p := range e.plan {
 		e.advance(p, logits, row)
 		row += p.outputs
 	}
+	return nil
 }
 
 // compute runs the composed batch.
 func (e *Engine) compute(params stepParams) (logits backend.Logits, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v\n%s", ErrInternal, p, debug.Stack())
+			err = panicked(p)
 		}
 	}()
+	e.reach(atCompute)
 	program, err := e.program(e.params(len(e.batch.Tokens), len(e.batch.OutRows), params.phase, params.hidden))
 	if err != nil {
 		return backend.Logits{}, err
@@ -172,9 +228,10 @@ func (e *Engine) advance(p portion, logits backend.Logits, row int) {
 	s := p.seq
 	defer func() {
 		if r := recover(); r != nil {
-			e.finish(s, ReasonFailure, fmt.Errorf("%w: %v\n%s", ErrInternal, r, debug.Stack()))
+			e.finish(s, ReasonFailure, panicked(r))
 		}
 	}()
+	e.reach(atAdvance)
 	r := &s.job.request
 	s.tokens = append(s.tokens, s.pending[:p.rows]...)
 	s.pending = s.pending[p.rows:]
@@ -232,6 +289,7 @@ func (e *Engine) sample(s *sequence, logits []float32) {
 	}
 	s.next[0] = id
 	s.pending = s.next[:]
+	s.marks.add(id)
 }
 
 // full reports whether an error says that the arena has no cells left.

@@ -20,7 +20,7 @@ const keptFactor = 64
 type prefix struct {
 	tokens []int32
 	cells  *kv.Seq
-	marks  []uint64 // hashes of its first markEvery tokens, twice as many, and so on
+	marks  []uint64
 }
 
 // prefixes keeps ended sequences, the least recently used first; none is the beginning of another. Their cells are given
@@ -85,35 +85,36 @@ func (p *prefixes) use(i int) {
 }
 
 // longest returns the cells with the longest common beginning with a prompt, and its length, at most limit tokens. It
-// looks at kept sequences, which a hit makes the most recently used, and at running ones. Kept ones are told apart by
-// their hashes; only the tokens of the best are compared.
-func (p *prefixes) longest(prompt []int32, running []*sequence, limit int) (*kv.Seq, int) {
+// looks at kept sequences, which a hit makes the most recently used, and at running ones. They are told apart by their
+// hashes; only the tokens of the best are compared.
+func (p *prefixes) longest(prompt []int32, marks []uint64, running []*sequence, limit int) (*kv.Seq, int) {
 	if p.off {
 		return nil, 0
 	}
-	var from *kv.Seq
-	marks := marksOf(prompt)
 	n, at := 0, -1
+	var best *sequence
 	for i, have := range p.kept {
 		if c := min(have.alike(prompt, marks), limit); c > n {
-			from, n, at = have.cells, c, i
+			n, at = c, i
 		}
-	}
-	if at >= 0 {
-		n = min(common(p.kept[at].tokens, prompt), limit)
 	}
 	for _, s := range running {
-		if !s.shares() {
+		if !s.shares() || min(len(s.tokens), limit) <= n {
 			continue
 		}
-		if c := min(common(s.tokens, prompt), limit); c > n {
-			from, n, at = s.cells, c, -1
+		if c := min(s.alike(prompt, marks), len(s.tokens), limit); c > n {
+			n, best = c, s
 		}
 	}
-	if at >= 0 {
+	switch {
+	case best != nil:
+		return best.cells, min(common(best.tokens, prompt), limit)
+	case at >= 0:
+		hit := p.kept[at]
 		p.use(at)
+		return hit.cells, min(common(hit.tokens, prompt), limit)
 	}
-	return from, n
+	return nil, 0
 }
 
 // release frees kept sequences, the least recently used first, until the arena has n free cells or none is left.
@@ -123,23 +124,46 @@ func (p *prefixes) release(arena *kv.Arena, n int) {
 	}
 }
 
-// marksOf hashes the beginnings of a token list (FNV-1a on whole ids).
-func marksOf(tokens []int32) []uint64 {
-	marks := make([]uint64, len(tokens)/markEvery)
-	h := uint64(14695981039346656037)
-	for i := range marks {
-		for _, id := range tokens[i*markEvery : (i+1)*markEvery] {
-			h = (h ^ uint64(uint32(id))) * 1099511628211
-		}
-		marks[i] = h
+// forget gives everything up without touching the cells, which the arena counts anew.
+func (p *prefixes) forget() { p.kept, p.tokens = nil, 0 }
+
+// marks are hashes of a growing list of tokens: of its first markEvery, of twice as many, and so on (FNV-1a on whole
+// ids). The zero value is that of an empty list.
+type marks struct {
+	at   []uint64
+	hash uint64
+	n    int // tokens
+}
+
+// add appends tokens to the list.
+func (m *marks) add(ids ...int32) {
+	if m.n == 0 {
+		m.hash = 14695981039346656037
 	}
-	return marks
+	for _, id := range ids {
+		m.hash = (m.hash ^ uint64(uint32(id))) * 1099511628211
+		if m.n++; m.n%markEvery == 0 {
+			m.at = append(m.at, m.hash)
+		}
+	}
+}
+
+// marksOf are the marks of a list.
+func marksOf(tokens []int32) []uint64 {
+	m := marks{at: make([]uint64, 0, len(tokens)/markEvery)}
+	m.add(tokens...)
+	return m.at
+}
+
+// same is how many tokens two lists begin alike with, in steps of markEvery, as far as their marks tell.
+func same(a, b []uint64) int {
+	return markEvery * sort.Search(min(len(a), len(b)), func(i int) bool { return a[i] != b[i] })
 }
 
 // alike is the length of the common beginning with a token list, as far as the hashes tell.
 func (p *prefix) alike(tokens []int32, marks []uint64) int {
-	k := sort.Search(min(len(p.marks), len(marks)), func(i int) bool { return p.marks[i] != marks[i] })
-	return k*markEvery + common(p.tokens[k*markEvery:], tokens[k*markEvery:])
+	n := same(p.marks, marks)
+	return n + common(p.tokens[n:], tokens[n:])
 }
 
 // common is the length of the common beginning of two token lists.
@@ -156,6 +180,7 @@ func common(a, b []int32) int {
 // take gives an empty sequence the first n cells of another, or a copy of them under MINFER_NO_KV_SHARE. After an error
 // it is empty still.
 func (e *Engine) take(s *sequence, from *kv.Seq, n int) error {
+	e.reach(atTake)
 	if !e.prefixes.copies {
 		return s.cells.SharePrefix(from, n)
 	}

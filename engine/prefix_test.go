@@ -219,7 +219,7 @@ func TestLongestFindsTheLongest(t *testing.T) {
 				}
 			}
 		}
-		from, n := p.longest(prompt, nil, len(prompt))
+		from, n := p.longest(prompt, marksOf(prompt), nil, len(prompt))
 		if n != want || n > 0 && n > from.Len() {
 			t.Fatalf("found %d tokens, want %d", n, want)
 		}
@@ -266,7 +266,7 @@ func BenchmarkLongest(b *testing.B) {
 			}
 			prompt := slices.Concat(story(8000), []int32{2000, 9})
 			for b.Loop() {
-				p.longest(prompt, nil, len(prompt))
+				p.longest(prompt, marksOf(prompt), nil, len(prompt))
 			}
 		})
 	}

@@ -64,7 +64,9 @@ type Job struct {
 	sampler *sample.Sampler
 	queued  time.Time
 	changed chan struct{} // capacity 1
-	release func() bool   // lets go of ctx
+	release func()        // lets go of ctx
+	over    bool          // owned by the loop: it has ended
+	waits   *sequence     // owned by the loop: what it will run as, once it was first in the queue
 
 	mu     sync.Mutex
 	tokens []Token // delivered; those before read were read
@@ -110,23 +112,30 @@ func (e *Engine) Submit(ctx context.Context, r Request) (*Job, error) {
 	for _, id := range r.Prompt {
 		sampler.Accept(id)
 	}
-	j := &Job{request: r, ctx: ctx, engine: e, sampler: sampler, queued: time.Now(), changed: make(chan struct{}, 1)}
-	j.release = context.AfterFunc(ctx, e.nudge)
-	e.mu.Lock()
-	if e.closed {
-		e.mu.Unlock()
+	j := &Job{request: r, engine: e, sampler: sampler, queued: time.Now(), changed: make(chan struct{}, 1)}
+	// A context of the job's own: the loop asks it often, and never runs code of the caller's for that.
+	own, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(own, e.nudge)
+	j.ctx, j.release = own, func() { stop(); cancel(nil) }
+	if err := e.enqueue(j); err != nil {
 		j.release()
-		return nil, ErrClosed
+		return nil, err
 	}
-	if n := len(e.queue); n >= e.options.Queue {
-		e.mu.Unlock()
-		j.release()
-		return nil, fmt.Errorf("%w: %d requests wait already", ErrBusy, n)
-	}
-	e.queue = append(e.queue, j)
-	e.mu.Unlock()
 	e.nudge()
 	return j, nil
+}
+
+func (e *Engine) enqueue(j *Job) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.refusal(); err != nil {
+		return err
+	}
+	if n := len(e.queue); n >= e.options.Queue {
+		return fmt.Errorf("%w: %d requests wait already", ErrBusy, n)
+	}
+	e.queue = append(e.queue, j)
+	return nil
 }
 
 // Next waits for the next token. ok is false when the request has ended; Result says how.

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"slices"
 
 	"github.com/minfer-go/minfer/backend"
@@ -20,7 +21,7 @@ type Session struct {
 	// owned by the loop
 	cells  *kv.Seq
 	tokens []int32 // those in the cells
-	busy   bool    // a request runs on it
+	user   *Job    // the request that runs on it; nil for none
 	closed bool
 }
 
@@ -35,34 +36,63 @@ func (e *Engine) NewSession() *Session {
 	return s
 }
 
-// call runs f on the loop, between steps, and returns its error.
+// call runs f on the loop, between steps, and returns its error. A panic of f is returned too, once what is known of cells
+// has been counted anew.
 func (e *Engine) call(ctx context.Context, f func() error) error {
 	done := make(chan error, 1)
-	e.mu.Lock()
-	if e.closed {
-		e.mu.Unlock()
-		return ErrClosed
+	if err := e.enqueueCall(func() { e.serve(done, f) }); err != nil {
+		return err
 	}
-	e.calls = append(e.calls, func() { done <- f() })
-	e.mu.Unlock()
 	e.nudge()
 	select {
 	case err := <-done:
 		return err
 	case <-e.done:
-		return ErrClosed
+		select {
+		case err := <-done: // the loop's last
+			return err
+		default:
+			return e.Err()
+		}
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// answer runs what call has queued.
+func (e *Engine) enqueueCall(f func()) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.refusal(); err != nil {
+		return err
+	}
+	e.calls = append(e.calls, f)
+	return nil
+}
+
+// serve runs a call. Whoever waits for it is answered, however it ends.
+func (e *Engine) serve(done chan<- error, f func() error) {
+	err := fmt.Errorf("%w: the call ended its goroutine", ErrInternal)
+	defer func() { done <- err }()
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicked(p)
+			e.distrust(nil)
+		}
+	}()
+	e.reach(atCall)
+	err = f()
+}
+
+// answer runs what call has queued so far.
 func (e *Engine) answer() {
 	e.mu.Lock()
-	calls := e.calls
-	e.calls = nil
+	n := len(e.calls)
 	e.mu.Unlock()
-	for _, f := range calls {
+	for range n {
+		e.mu.Lock()
+		f := e.calls[0]
+		e.calls = slices.Delete(e.calls, 0, 1)
+		e.mu.Unlock()
 		f()
 	}
 }
@@ -72,7 +102,7 @@ func (s *Session) idle() error {
 	switch {
 	case s.closed || s.cells == nil:
 		return fmt.Errorf("%w: the session is closed", ErrRequest)
-	case s.busy:
+	case s.user != nil:
 		return fmt.Errorf("%w: a request runs on the session", ErrRequest)
 	}
 	return nil
@@ -82,6 +112,29 @@ func (s *Session) idle() error {
 func (s *Session) empty() {
 	s.cells.Truncate(0)
 	s.tokens = s.tokens[:0]
+}
+
+// reset makes the session an empty one without touching the cells it had, which the arena counts anew.
+func (s *Session) reset() {
+	s.user, s.tokens = nil, nil
+	if !s.closed {
+		s.cells = s.engine.arena.NewSeq()
+	}
+}
+
+// change runs what changes the session in place; if it panics, nothing of the session is left.
+func (s *Session) change(ctx context.Context, f func() error) error {
+	return s.engine.call(ctx, func() error {
+		whole := false
+		defer func() {
+			if !whole {
+				s.reset()
+			}
+		}()
+		err := f()
+		whole = true
+		return err
+	})
 }
 
 // Tokens is a copy of the tokens that the session holds.
@@ -97,9 +150,12 @@ func (s *Session) Tokens() []int32 {
 // Close frees the session's cells. A request that runs on it goes on without it.
 func (s *Session) Close() {
 	_ = s.engine.call(context.Background(), func() error { // a closed engine has freed them
+		if s.closed || s.cells == nil {
+			return nil
+		}
 		s.closed = true
-		if !s.busy {
-			s.empty()
+		if s.user == nil {
+			s.free()
 		}
 		s.engine.sessions = slices.DeleteFunc(s.engine.sessions, func(have *Session) bool { return have == s })
 		return nil
@@ -110,7 +166,7 @@ func (s *Session) Close() {
 // positions. What they computed from the dropped tokens stays in them, so that the continuation is close to, but not the
 // same as, that of a sequence that never had those tokens.
 func (s *Session) Remove(ctx context.Context, from, to int) error {
-	return s.engine.call(ctx, func() error {
+	return s.change(ctx, func() error {
 		if err := s.idle(); err != nil {
 			return err
 		}
@@ -148,15 +204,26 @@ func (e *Engine) apply(shift kv.Shift) error {
 // header describes this run to session files.
 func (e *Engine) header() (kv.SessionHeader, error) {
 	c := e.model.Config()
+	print, err := e.print()
+	if err != nil {
+		return kv.SessionHeader{}, err
+	}
 	row, err := e.spec().RowBytes()
 	return kv.SessionHeader{
-		Backend: e.selected[0].Name(), Model: e.fingerprint(), Layers: c.Layers, KVHeads: c.KVHeads, HeadDim: c.HeadDim,
+		Backend: e.selected[0].Name(), Model: print, Layers: c.Layers, KVHeads: c.KVHeads, HeadDim: c.HeadDim,
 		Type: uint32(e.options.CacheType), RowBytes: row, Cells: e.options.Context,
 	}, err
 }
 
-// fingerprint tells models apart: names, types and shapes of all tensors, and the first bytes of each.
-func (e *Engine) fingerprint() [32]byte {
+// fingerprint tells models apart: names, types and shapes of all tensors, and the first bytes of each. It fails where the
+// file has become shorter since it was opened.
+func (e *Engine) fingerprint() (sum [32]byte, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %s cannot be read; has it become shorter? %v", ErrInternal, e.file.Name(), p)
+		}
+	}()
 	h := sha256.New()
 	fmt.Fprintf(h, "%+v", *e.model.Config())
 	for _, t := range e.file.Tensors() {
@@ -165,7 +232,7 @@ func (e *Engine) fingerprint() [32]byte {
 		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(data))))
 		h.Write(data[:min(64, len(data))])
 	}
-	return [32]byte(h.Sum(nil))
+	return [32]byte(h.Sum(nil)), nil
 }
 
 // Save writes the session's tokens and cells, and the caller's own state with them, as a session file.
@@ -198,7 +265,7 @@ func (s *Session) Load(ctx context.Context, r io.Reader) (host []byte, err error
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	err = s.engine.call(context.WithoutCancel(ctx), func() error { // r is the caller's again afterwards
+	err = s.change(context.WithoutCancel(ctx), func() error { // r is the caller's again afterwards
 		if err := s.idle(); err != nil {
 			return err
 		}
@@ -248,8 +315,8 @@ func (s *Session) enter(q *sequence) error {
 		return err
 	}
 	n := min(common(s.tokens, q.job.request.Prompt), len(q.job.request.Prompt)-1)
+	s.user = q.job
 	s.cells.Truncate(n)
-	s.busy = true
 	q.looked = true
 	q.cells, q.tokens = s.cells, append(q.tokens, s.tokens[:n]...)
 	q.pending, q.stats.Cached = q.job.request.Prompt[n:], n
@@ -258,12 +325,18 @@ func (s *Session) enter(q *sequence) error {
 
 // leave takes the cells back when a request ends.
 func (s *Session) leave(q *sequence) {
-	s.busy = false
+	s.user = nil
 	s.tokens = append(s.tokens[:0], q.tokens...)
 	s.cells.Truncate(len(s.tokens))
 	if s.closed {
-		s.empty()
+		s.free()
 	}
+}
+
+// free ends a closed session.
+func (s *Session) free() {
+	s.cells.Free()
+	s.tokens = nil
 }
 
 // evict empties idle sessions until the arena has n free cells.
@@ -272,7 +345,7 @@ func (e *Engine) evict(n int) {
 		if e.arena.Free() >= n {
 			return
 		}
-		if !s.busy {
+		if s.user == nil {
 			s.empty()
 		}
 	}

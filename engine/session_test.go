@@ -159,3 +159,40 @@ func TestSessionFileRefusals(t *testing.T) {
 		}
 	}
 }
+
+// TestClosedSessionsLeaveNothing: neither cells nor sequences, whether a request runs on them or not, and closing twice
+// is fine.
+func TestClosedSessionsLeaveNothing(t *testing.T) {
+	e := openTiny(t, Options{Context: 256})
+	for i := range 4 {
+		s := e.NewSession()
+		if i%2 == 0 {
+			reply(t, e, s, story(20), 2)
+			s.Close()
+		} else {
+			r := ask(story(20), 5)
+			r.Session, r.IsEnd = s, func(int32) bool {
+				if !s.closed { // on the loop, as Close is
+					s.closed = true
+					e.sessions = slices.DeleteFunc(e.sessions, func(have *Session) bool { return have == s })
+				}
+				return false
+			}
+			j, err := e.Submit(context.Background(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			drain(t, j)
+		}
+		s.Close()
+		if c := cellsOf(t, e); c.Used != 0 || c.Seqs != 0 {
+			t.Errorf("after session %d the cells are %+v", i, c)
+		}
+		if _, err := e.Submit(context.Background(), Request{Prompt: story(3), Session: s, Sampling: greedy()}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Remove(context.Background(), 0, 1); !errors.Is(err, ErrRequest) {
+			t.Errorf("a closed session takes work: %v", err)
+		}
+	}
+}

@@ -78,6 +78,29 @@ func TestSlotsResume(t *testing.T) {
 	}
 }
 
+// TestSlotsShareNothing: under MINFER_NO_KV_SHARE the prefixes of a file get cells of their own.
+func TestSlotsShareNothing(t *testing.T) {
+	o := Options{Context: 256}
+	file, first := saved(t, o)
+	t.Setenv("MINFER_NO_KV_SHARE", "1")
+	e := openTiny(t, o)
+	if n, tokens, err := e.LoadSlots(context.Background(), bytes.NewReader(file)); err != nil || n != 2 || tokens != 69+38 {
+		t.Fatalf("%d prefixes, %d tokens, %v", n, tokens, err)
+	}
+	if c := cellsOf(t, e); c.Used != 69+38 || c.Shared != 0 {
+		t.Errorf("cells %+v", c)
+	}
+	turn := slices.Concat(story(60), first, []int32{5, 6, 7})
+	ids, stats := reply(t, e, nil, turn, 10)
+	if c := cellsOf(t, e); stats.Cached != 69 || c.Shared != 0 {
+		t.Errorf("%d tokens were cached, cells %+v", stats.Cached, c)
+	}
+	t.Setenv("MINFER_NO_PREFIX_REUSE", "1")
+	if want, _ := reply(t, openTiny(t, o), nil, turn, 10); !slices.Equal(ids, want) {
+		t.Errorf("resumed %v, fresh %v", ids, want)
+	}
+}
+
 func TestSlotsRefusals(t *testing.T) {
 	o := Options{Context: 256}
 	file, _ := saved(t, o)

@@ -66,15 +66,11 @@ func NewArena(cells int) (*Arena, error) {
 	tiles := (cells + TileCells - 1) / TileCells
 	words := (tiles + 63) / 64
 	a := &Arena{
-		cells: cells, tiles: tiles, free: cells,
+		cells: cells, tiles: tiles,
 		refs: make([]uint32, cells), mask: make([]uint16, tiles),
 		open: make([]uint64, words), some: make([]uint64, words), held: make([]uint64, words),
 	}
-	for t := range tiles {
-		n := min(cells-t*TileCells, TileCells)
-		a.mask[t] = uint16(1<<n - 1)
-		a.mark(t)
-	}
+	a.Reset()
 	return a, nil
 }
 
