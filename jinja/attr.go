@@ -97,6 +97,9 @@ func attribute(vm *machine, v Value, name string) Value {
 			return m.call(vm, v, a)
 		}}}
 	}
+	if isDictClass(v) {
+		return dictMethod(name)
+	}
 	if mutators[v.kind][name] {
 		return unsafeAttr(v, name)
 	}
@@ -257,7 +260,47 @@ func getAttr(vm *machine, v, name Value) Value {
 			return x
 		}
 	}
+	if isDictClass(v) && !mutators[kDict][s] && !strings.HasPrefix(s, "_") {
+		return dictAlias(v, name)
+	}
 	return undefAttr(v, name)
+}
+
+func isDictClass(v Value) bool {
+	if v.kind != kFunc {
+		return false
+	}
+	f := v.ref.(*function)
+	return f.class && f.name == "dict"
+}
+
+// dictAlias is dict[k], an alias of the class that is called like the class. A
+// name that dict has not is such an item: published templates count on it with
+// dict.from_keys(pairs).
+func dictAlias(v, k Value) Value {
+	return Value{kind: kFunc, ref: &function{
+		name: "dict[" + shortRepr(k) + "]", alias: true, call: v.ref.(*function).call,
+	}}
+}
+
+// dictMethod is a method of the class: fromkeys, or one that takes the dict as its
+// first argument.
+func dictMethod(name string) Value {
+	m := dictMethods[name]
+	if m == nil {
+		return Value{}
+	}
+	return Value{kind: kFunc, ref: &function{name: name, call: func(vm *machine, a args) Value {
+		if name == "fromkeys" {
+			return m.call(vm, dictVal(newDict(0)), a)
+		}
+		if len(a.pos) == 0 || a.pos[0].kind != kDict {
+			typeError("descriptor %s for 'dict' objects needs a dict as its first argument", quote(name))
+		}
+		self := a.pos[0]
+		a.pos = a.pos[1:]
+		return m.call(vm, self, a)
+	}}}
 }
 
 // getItem is v[k]: an item, or else, for a string, an attribute.
@@ -278,9 +321,16 @@ func getItem(vm *machine, v, k Value) Value {
 				i += int64(n)
 			}
 			if i >= 0 && i < int64(n) {
+				if v.kind == kStr && n < len(v.text().s) {
+					vm.charge(int(i)) // the character is counted to
+				}
 				return itemAt(v, int(i))
 			}
 			return undefAttr(v, k)
+		}
+	case kFunc:
+		if isDictClass(v) {
+			return dictAlias(v, k)
 		}
 	}
 	if k.kind == kStr {

@@ -8,7 +8,7 @@ var globals map[string]Value
 func init() {
 	globals = map[string]Value{}
 	add := func(name string, class bool, call func(vm *machine, a args) Value) {
-		globals[name] = Value{kind: kFunc, ref: &function{name, class, call}}
+		globals[name] = Value{kind: kFunc, ref: &function{name: name, class: class, call: call}}
 	}
 	add("range", false, func(vm *machine, a args) Value { return makeRange(bind(vm, "range", rangeParams, a)) })
 	add("dict", true, func(vm *machine, a args) Value { return dictVal(makeDict(vm, "dict", a)) })

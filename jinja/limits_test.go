@@ -102,6 +102,7 @@ func TestHostile(t *testing.T) {
 		loop + "{% set x = 'ab' * 1000000 %}" + ends,
 		loop + "{% set x = range(100000)|list %}" + ends,
 		loop + "{% set x = 3 ** 40000 %}" + ends,
+		"{% set x = 'é' * 1000000 %}" + loop + "{% if x[900000] %}{% endif %}" + ends,
 		"{% set ns = namespace(x='ab') %}{% for a in range(99) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
 		"{% set ns = namespace(x='ab') %}{% for a in range(99) %}{% set ns.x = ns.x|replace('a', ns.x) %}{% endfor %}",
 		"{% set ns = namespace(x=[1]) %}{% for a in range(99) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",

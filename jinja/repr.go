@@ -116,11 +116,16 @@ func appendRepr(vm *machine, b *builder, v Value, depth int) {
 		b.add(fmt.Sprintf("<LoopContext %d/%d>", l.index0+1, l.length(vm)), mine)
 	case kFunc:
 		f := v.ref.(*function)
-		if f.class {
+		switch {
+		case f.alias:
+			b.add(f.name, mine)
+		case f.class:
 			b.add("<class '"+f.name+"'>", mine)
-		} else {
+		default:
 			b.add("<built-in function "+f.name+">", mine)
 		}
+	case kBlocks:
+		b.add("<TemplateReference None>", mine)
 	default:
 		b.add("<"+typeName(v)+" object>", mine)
 	}

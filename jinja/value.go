@@ -94,6 +94,7 @@ type joiner struct {
 type function struct {
 	name  string
 	class bool
+	alias bool // a class with an item: dict['x']
 	call  func(vm *machine, a args) Value
 }
 
@@ -249,7 +250,10 @@ func typeName(v Value) string {
 	case kIter:
 		return v.ref.(*iter).name
 	case kFunc:
-		if v.ref.(*function).class {
+		switch f := v.ref.(*function); {
+		case f.alias:
+			return "types.GenericAlias"
+		case f.class:
 			return "type"
 		}
 		return "builtin_function_or_method"

@@ -236,6 +236,13 @@ a{# c #}b{#- c -#} d {#+ e #}
 {% for x in [1,2] recursive %}{% block b1 scoped %}{{ x }}{{ y }}{% endblock %}{{ self.b1() }}{% endfor %}
 {% set q = 1 %}{% for x in [1,2] %}{% block b1 scoped %}{{ x }}{{ self.b2() }}{% endblock %}{{ self.b1() }}{% endfor %}{% set q = 2 %}{% block b2 %}<{{ x }}{{ q }}>{% endblock %}
 {{ self.b() }}{% block b required %}  {% endblock %}
+{{ dict.from_keys([('a',1)]) }}{{ dict.foo is defined }}{{ dict['x']({'a':1}, b=2) }}{{ dict.foo }}{{ dict[1] }}{{ dict['a'] is callable }}
+{{ dict.fromkeys('ab') }}{{ dict.fromkeys([1,2], 0) }}{{ dict.keys(d) }}{{ dict.get(d,'b') }}
+{{ dict.get() }}
+{{ dict.get(1) }}
+{{ dict.foo.bar }}{{ dict.__class__ }}{{ dict.foo.bar() }}
+{{ self }}
+{{ 'é🙂x'[1] }}{{ 'é🙂x'[-1] }}{{ 'é🙂x'[3] }}
 '''.strip("\n").split("\n")
 
 LINES = [
