@@ -56,7 +56,8 @@ func buildDFA[S comparable](class [256]uint8, nc int, start S, next func(S, byte
 	}
 	d.start = id(start)
 	for i := 1; i < len(b.keys); i++ {
-		if i > MaxDFA {
+		// What is found counts, not what is gone through: it may be many times as much.
+		if len(b.keys)-1 > MaxDFA {
 			return nil, fmt.Errorf("constraint needs over %d states: %w (MaxDFA)", MaxDFA, ErrLimit)
 		}
 		for c := range nc {

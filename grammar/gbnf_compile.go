@@ -2,6 +2,8 @@ package grammar
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -18,14 +20,7 @@ type gbnfCompiler struct {
 
 func compileGBNF(rules []gbnfRule, root int) (*automaton, error) {
 	c := &gbnfCompiler{a: newAutomaton(), rules: rules, alive: make([]bool, len(rules))}
-	for again := true; again; {
-		again = false
-		for i, r := range rules {
-			if !c.alive[i] && c.productive(r.body) {
-				c.alive[i], again = true, true
-			}
-		}
-	}
+	c.fixpoint(c.alive, c.productive)
 	if !c.alive[root] {
 		return nil, fmt.Errorf("grammar: GBNF line %d: rule \"root\" can never be completed: %w", rules[root].line, ErrEmpty)
 	}
@@ -47,6 +42,34 @@ func compileGBNF(rules []gbnfRule, root int) (*automaton, error) {
 	}
 	c.a.start = c.entry[root]
 	return c.a, nil
+}
+
+// fixpoint sets known of every rule for whose body holds is true, which may ask for what is known of other rules. A rule
+// is looked at again when one that it names becomes known.
+func (c *gbnfCompiler) fixpoint(known []bool, holds func(*expr) bool) {
+	users := make([][]int, len(c.rules))
+	var note func(e *expr, i int)
+	note = func(e *expr, i int) {
+		if e.kind == exprRef {
+			users[e.rule] = append(users[e.rule], i)
+		}
+		for _, k := range e.kids {
+			note(k, i)
+		}
+	}
+	var todo []int
+	for i, r := range c.rules {
+		note(r.body, i)
+		todo = append(todo, i)
+	}
+	for len(todo) > 0 {
+		i := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if !known[i] && holds(c.rules[i].body) {
+			known[i] = true
+			todo = append(todo, users[i]...)
+		}
+	}
 }
 
 // productive reports whether some text derives from e, given what is known of the rules.
@@ -106,14 +129,7 @@ func (c *gbnfCompiler) checkLeftRecursion() error {
 		}
 		return false
 	}
-	for again := true; again; {
-		again = false
-		for i, r := range c.rules {
-			if !nullable[i] && empty(r.body) {
-				nullable[i], again = true, true
-			}
-		}
-	}
+	c.fixpoint(nullable, empty)
 	var first func(e *expr, out map[int]bool)
 	first = func(e *expr, out map[int]bool) {
 		switch e.kind {
@@ -149,13 +165,7 @@ func (c *gbnfCompiler) findCycle(first func(*expr, map[int]bool)) error {
 	firsts := func(r int) []int {
 		set := map[int]bool{}
 		first(c.rules[r].body, set)
-		var list []int
-		for i := range c.rules {
-			if set[i] {
-				list = append(list, i)
-			}
-		}
-		return list
+		return slices.Sorted(maps.Keys(set))
 	}
 	for r := range c.rules {
 		if mark[r] != unseen {

@@ -301,8 +301,10 @@ func (p *gbnfParser) group() (*expr, error) {
 func (p *gbnfParser) literal() (*expr, error) {
 	p.pos++
 	e := &expr{kind: exprSeq}
+	begin := p.line
 	for p.peek() != '"' {
-		if p.pos >= len(p.src) || p.peek() == '\n' {
+		if p.pos >= len(p.src) {
+			p.line = begin
 			return nil, p.errorf(ErrSyntax, "literal is not closed")
 		}
 		r, err := p.char()
@@ -325,8 +327,10 @@ func (p *gbnfParser) class() (*expr, error) {
 		p.pos++
 	}
 	var rs []runeRange
+	begin := p.line
 	for p.peek() != ']' {
-		if p.pos >= len(p.src) || p.peek() == '\n' {
+		if p.pos >= len(p.src) {
+			p.line = begin
 			return nil, p.errorf(ErrSyntax, "character class is not closed")
 		}
 		lo, err := p.char()
@@ -365,6 +369,9 @@ func (p *gbnfParser) char() (rune, error) {
 	if p.peek() != '\\' {
 		r, n := utf8.DecodeRuneInString(p.src[p.pos:])
 		p.pos += n
+		if r == '\n' {
+			p.line++
+		}
 		return r, nil
 	}
 	p.pos++

@@ -3,6 +3,7 @@ package grammar
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -58,6 +59,7 @@ func TestGBNFMatches(t *testing.T) {
 		{"root ::= \"a\"\n  | \"b\"\n  | \"c\"\n", []string{"a", "b", "c"}, []string{"d"}},
 		{"root ::= (\n\"a\"\n\"b\"\n)+ # tail", []string{"ab", "abab"}, []string{"a", ""}},
 		{"root ::= \"a\" | ", []string{"a", ""}, []string{"b"}},
+		{"root ::= \"a\n\" [b\n]", []string{"a\nb", "a\n\n"}, []string{"a", "a\n", "ab"}},
 		{`root ::= "\x41\u00e9\U0001F600\t\r\n\\\"\[\]"`, []string{"Aé😀\t\r\n\\\"[]"}, []string{"A"}},
 		{`root ::= [a-cx\]\-]`, []string{"a", "b", "c", "x", "]", "-"}, []string{"d", "", "ab", "\\"}},
 		{`root ::= [a-]`, []string{"a", "-"}, []string{"b"}},
@@ -112,6 +114,8 @@ func TestGBNFRefusals(t *testing.T) {
 		{`root := "a"`, ErrSyntax, "::="},
 		{`root ::= "a`, ErrSyntax, "not closed"},
 		{`root ::= [a`, ErrSyntax, "not closed"},
+		{"root ::= \"a\" x\nx ::= \"b\ny\n", ErrSyntax, "line 2: literal is not closed"},
+		{"root ::= \"a\n\" [\n\n] x", ErrSyntax, "line 4: rule \"x\""},
 		{`root ::= []`, ErrSyntax, "empty"},
 		{`root ::= [z-a]`, ErrSyntax, "reversed"},
 		{`root ::= ("a"`, ErrSyntax, "')'"},
@@ -180,6 +184,34 @@ func TestGBNFLimits(t *testing.T) {
 		if _, err := ParseGBNF(tt.over); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), tt.name) {
 			t.Errorf("%s: past the limit: %v", tt.name, err)
 		}
+	}
+}
+
+// TestGBNFManyRules: the work for rules that name one another is in proportion to their number, in whatever order they
+// are written.
+func TestGBNFManyRules(t *testing.T) {
+	chain := func(n int) string {
+		var b strings.Builder
+		b.WriteString("root ::= r0\n")
+		for i := range n {
+			fmt.Fprintf(&b, "r%d ::= \"a\"? r%d | \"b\"? r%d\n", i, i+1, i+1)
+		}
+		fmt.Fprintf(&b, "r%d ::= \"x\"?\n", n)
+		return b.String()
+	}
+	mustGBNF(t, chain(MaxRules-2))
+	p := &gbnfParser{src: chain(MaxRules - 2), line: 1, index: map[string]int{}}
+	if err := p.parse(); err != nil {
+		t.Fatal(err)
+	}
+	rules, calls := p.rules, 0
+	c := &gbnfCompiler{rules: rules, alive: make([]bool, len(rules))}
+	c.fixpoint(c.alive, func(e *expr) bool {
+		calls++
+		return c.productive(e)
+	})
+	if slices.Contains(c.alive, false) || calls > 3*len(rules) {
+		t.Errorf("%d bodies were looked at for %d rules, all alive: %v", calls, len(rules), !slices.Contains(c.alive, false))
 	}
 }
 

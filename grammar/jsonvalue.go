@@ -97,7 +97,7 @@ func decodeValue(dec *json.Decoder, depth int) (*jsonValue, error) {
 			if v.kind == jsonObject {
 				name := v.names[len(v.names)-1]
 				if v.index[name] != nil {
-					return nil, fmt.Errorf("name %q is repeated", name)
+					return nil, fmt.Errorf("name %s is repeated", shown(name))
 				}
 				v.index[name] = item
 			}

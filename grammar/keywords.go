@@ -68,10 +68,10 @@ func (c *compiler) nodeShape(v *jsonValue) (*shape, error) {
 			return nil, fmt.Errorf("%s: keyword %s: %w", s.path, name, ErrUnsupported)
 		}
 		if !knownKeyword(name) && !annotations[name] && !strings.HasPrefix(name, "x-") {
-			return nil, fmt.Errorf("%s: unknown keyword %q: %w", s.path, name, ErrUnsupported)
+			return nil, fmt.Errorf("%s: unknown keyword %s: %w", s.path, shown(name), ErrUnsupported)
 		}
 		if name == "$schema" && !slices.Contains(knownDialects, strings.TrimSuffix(v.items[i].text, "#")) {
-			return nil, s.errorf(ErrUnsupported, name, "dialect %q", v.items[i].text)
+			return nil, s.errorf(ErrUnsupported, name, "dialect %s", shown(v.items[i].text))
 		}
 	}
 	all := anyShape()
@@ -141,7 +141,7 @@ func (s *scope) types() (*shape, error) {
 		case "object":
 			out.objs = []*objShape{anyObject}
 		default:
-			return nil, s.errorf(ErrSyntax, "type", "unknown type %q", t.text)
+			return nil, s.errorf(ErrSyntax, "type", "unknown type %s", shown(t.text))
 		}
 	}
 	return out, nil
@@ -220,9 +220,13 @@ func (s *scope) enumShape(keyword string, list []*jsonValue) (*shape, error) {
 		out.strs = []strPart{{list: dedupe(names, func(s string) string { return s })}}
 	}
 	if len(numbers) > 0 {
-		d, err := s.c.spend(patternDFA("^(?:" + strings.Join(numbers, "|") + ")$"))
+		e, err := parsePattern(strings.Join(numbers, "|"))
 		if err != nil {
 			return nil, s.wrap(keyword, err)
+		}
+		d, err := s.c.spend(exprDFA(e))
+		if err != nil {
+			return nil, s.wrap(keyword, fmt.Errorf("%d numbers: %w", len(numbers), err))
 		}
 		out.num = &numSet{d, expSome}
 	}
@@ -381,7 +385,7 @@ func (c *compiler) textDFA(keyword, text string) (*dfa, error) {
 	if keyword == "format" {
 		src, ok := formats[text]
 		if !ok {
-			return nil, fmt.Errorf("format %q: %w", text, ErrUnsupported)
+			return nil, fmt.Errorf("format %s: %w", shown(text), ErrUnsupported)
 		}
 		d, err = c.spend(formatDFA(text, src))
 	} else {

@@ -2,6 +2,8 @@ package grammar
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -16,24 +18,40 @@ type patternParser struct {
 // patternDFA returns the automaton of the texts in which the pattern is found. Lookaround, back
 // references and word boundaries are refused by name.
 func patternDFA(src string) (*dfa, error) {
-	p := &patternParser{src: src}
-	e, err := p.alternatives()
-	if err == nil && p.pos < len(src) {
-		err = p.errorf(ErrSyntax, "unmatched ')'")
-	}
+	e, err := parsePattern(src)
 	if err != nil {
 		return nil, err
 	}
 	rest := &expr{kind: exprRepeat, max: -1, kids: []*expr{anyChar}}
 	d, err := exprDFA(&expr{kind: exprSeq, kids: []*expr{rest, e, rest}})
 	if err != nil {
-		return nil, fmt.Errorf("pattern %q: %w", src, err)
+		return nil, fmt.Errorf("pattern %s: %w", shown(src), err)
 	}
 	return d, nil
 }
 
+func parsePattern(src string) (*expr, error) {
+	p := &patternParser{src: src}
+	e, err := p.alternatives()
+	if err == nil && p.pos < len(src) {
+		err = p.errorf(ErrSyntax, "unmatched ')'")
+	}
+	return e, err
+}
+
 func (p *patternParser) errorf(sentinel error, format string, args ...any) error {
-	return fmt.Errorf("pattern %q at offset %d: %s: %w", p.src, p.pos, fmt.Sprintf(format, args...), sentinel)
+	return fmt.Errorf("pattern %s at offset %d: %s: %w", shown(p.src), p.pos, fmt.Sprintf(format, args...), sentinel)
+}
+
+// maxShown bounds the bytes of a text that an error quotes.
+const maxShown = 100
+
+// shown returns text in quotes, cut if it is long.
+func shown(text string) string {
+	if len(text) <= maxShown {
+		return strconv.Quote(text)
+	}
+	return strconv.Quote(strings.ToValidUTF8(text[:maxShown], "")) + "..."
 }
 
 func (p *patternParser) peek() byte {

@@ -31,6 +31,7 @@ var annotations = map[string]bool{
 	"readOnly": true, "writeOnly": true, "$comment": true, "$schema": true, "$id": true, "$anchor": true,
 	"$defs": true, "definitions": true, "$dynamicAnchor": true,
 	"contentEncoding": true, "contentMediaType": true, "contentSchema": true,
+	"discriminator": true, "example": true, "externalDocs": true, "xml": true, // OpenAPI's own
 }
 
 // refused are the keywords of draft 2020-12 and its predecessors that are refused wherever they stand.
@@ -71,10 +72,10 @@ func (c *compiler) locate(v *jsonValue, base *url.URL, path string) error {
 			}
 			u, err := base.Parse(id.text)
 			if err != nil {
-				return fmt.Errorf("%s/$id: %q is no URI: %w", path, id.text, ErrSyntax)
+				return fmt.Errorf("%s/$id: %s is no URI: %w", path, shown(id.text), ErrSyntax)
 			}
 			if u.Fragment != "" {
-				return fmt.Errorf("%s/$id: %q has a fragment: %w", path, id.text, ErrSyntax)
+				return fmt.Errorf("%s/$id: %s has a fragment: %w", path, shown(id.text), ErrSyntax)
 			}
 			base = u
 			c.resources[u.String()] = v
@@ -121,14 +122,14 @@ func (c *compiler) resolve(v *jsonValue, ref string) (*jsonValue, error) {
 	loc := c.where[v]
 	u, err := loc.base.Parse(ref)
 	if err != nil {
-		return nil, fmt.Errorf("%s/$ref: %q is no URI: %w", loc.path, ref, ErrSyntax)
+		return nil, fmt.Errorf("%s/$ref: %s is no URI: %w", loc.path, shown(ref), ErrSyntax)
 	}
 	fragment := u.Fragment
 	resource := *u
 	resource.Fragment, resource.RawFragment = "", ""
 	root := c.resources[resource.String()]
 	if root == nil {
-		return nil, fmt.Errorf("%s/$ref: %q is outside the schema: %w", loc.path, ref, ErrUnsupported)
+		return nil, fmt.Errorf("%s/$ref: %s is outside the schema: %w", loc.path, shown(ref), ErrUnsupported)
 	}
 	var target *jsonValue
 	if fragment == "" || strings.HasPrefix(fragment, "/") {
@@ -137,7 +138,7 @@ func (c *compiler) resolve(v *jsonValue, ref string) (*jsonValue, error) {
 		target = c.anchors[resource.String()+"#"+fragment]
 	}
 	if target == nil {
-		return nil, fmt.Errorf("%s/$ref: %q names nothing: %w", loc.path, ref, ErrSyntax)
+		return nil, fmt.Errorf("%s/$ref: %s names nothing: %w", loc.path, shown(ref), ErrSyntax)
 	}
 	if _, known := c.where[target]; !known {
 		// A pointer into a place where no schema lies by itself; its base is that of the resource.

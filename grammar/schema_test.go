@@ -99,6 +99,12 @@ func TestSchemaMatches(t *testing.T) {
 			[]string{`{"a":1,"b":0}`, `{"b":0,"a":1}`, `{"a":2,"c":0}`, `{"c":0}`},
 			[]string{`{"a":1}`, `{"a":1,"c":0}`, `{"a":2,"b":0}`, `{}`},
 		},
+		{
+			`{"oneOf":[{"$ref":"#/$defs/A"},{"$ref":"#/$defs/B"}],"discriminator":{"propertyName":"k","mapping":{"a":"#/$defs/A","b":"#/$defs/B"}},"example":{"k":"a"},"externalDocs":{"url":"x"},"xml":{"name":"y"},
+			"$defs":{"A":{"type":"object","properties":{"k":{"const":"a"}},"required":["k"]},"B":{"type":"object","properties":{"k":{"const":"b"},"n":{"type":"integer"}},"required":["k","n"]}}}`,
+			[]string{`{"k":"a"}`, `{"n":1,"k":"b"}`},
+			[]string{`{"k":"b"}`, `{"k":"c"}`},
+		},
 		{`true`, []string{`{"a":[1,"x",null,{"b":{}}]}`, `3`}, []string{``, `nope`, `{"a"}`}},
 		{`{"type":"string","format":"date"}`, []string{`"2024-02-29"`, `"2000-02-29"`, `"2023-12-31"`}, []string{`"2023-02-29"`, `"1900-02-29"`, `"2023-13-01"`, `"2023-04-31"`}},
 	}
@@ -259,6 +265,30 @@ func TestHostileSchemas(t *testing.T) {
 		}
 		if err != nil && !errors.Is(err, ErrLimit) && !errors.Is(err, ErrUnsupported) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestErrorsAreShort: what an untrusted schema holds is quoted in part, and no text that it does not hold.
+func TestErrorsAreShort(t *testing.T) {
+	long := strings.Repeat("é(", 5000)
+	var numbers []string
+	for i := range 5000 {
+		numbers = append(numbers, fmt.Sprintf("%d.%03d", i, i*7%1000))
+	}
+	for _, src := range []string{
+		`{"pattern":"` + long + `"}`,
+		`{"pattern":"^(` + strings.Repeat("a|", 5000) + `a{2000}){2000}$"}`,
+		`{"format":"` + long + `"}`,
+		`{"type":"` + long + `"}`,
+		`{"` + long + `":1}`,
+		`{"$ref":"x:` + long + `"}`,
+		`{"$schema":"` + long + `"}`,
+		`{"enum":[` + strings.Join(numbers, ",") + `]}`,
+	} {
+		_, err := FromJSONSchema([]byte(src))
+		if err == nil || len(err.Error()) > 500 || strings.Contains(err.Error(), "0{0,") {
+			t.Errorf("%.60s: %.600v", src, err)
 		}
 	}
 }

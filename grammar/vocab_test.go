@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -139,45 +140,101 @@ func checkMask(t rapid.TB, s *State) {
 	}
 }
 
-// shortestEnd searches for few bytes that complete the text at p, within a bound: first among those that
-// end values, then among all.
-func shortestEnd(a *automaton, p *position) ([]byte, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	all := make([]byte, 256)
-	for b := range all {
-		all[b] = byte(b)
-	}
-	for _, alphabet := range []string{"\"}]:,0", "\"}]:,{[0125abx-.\\n", string(all)} {
-		if end, ok := searchEnd(a, p, alphabet, 8000/len(alphabet)); ok {
+// someEnd searches for text that completes what led to p, within a bound: breadth first among few bytes that end
+// values, and then depth first, where the names and values that the schema writes out go first.
+func someEnd(g *Grammar, p *position) ([]byte, bool) {
+	g.a.mu.Lock()
+	defer g.a.mu.Unlock()
+	for _, alphabet := range []string{"\"}]:,0", "\"}]:,{[0125abx-.\\n"} {
+		if end, ok := searchEnd(g.a, p, strings.Split(alphabet, ""), 8000/len(alphabet), false); ok {
 			return end, true
 		}
 	}
-	return nil, false
+	pieces := []string{"}", "]", `"`, ":"}
+	if g.schema != nil {
+		pieces = append([]string{"}", "]", ","}, written(g.schema.doc)...)
+		pieces = append(pieces, "null", "false", "0", "1", `"`, ":", "[", "{")
+	}
+	for b := '0'; b < 0x7F; b++ {
+		pieces = append(pieces, string(b))
+	}
+	for b := 0xFF; b > 0; b-- {
+		pieces = append(pieces, string([]byte{byte(b)}))
+	}
+	return searchEnd(g.a, p, pieces, 2000, true)
 }
 
-func searchEnd(a *automaton, p *position, alphabet string, limit int) ([]byte, bool) {
+// written returns the texts of the strings of a schema, names and values.
+func written(v *jsonValue) []string {
+	var out []string
+	for _, name := range v.names {
+		out = append(out, quoteJSON(name, false))
+	}
+	if v.kind == jsonString {
+		out = append(out, quoteJSON(v.text, false))
+	}
+	for _, item := range v.items {
+		out = append(out, written(item)...)
+	}
+	return out
+}
+
+// searchEnd visits at most limit positions that pieces reach from p, until one is complete: breadth first; or depth
+// first, where earlier pieces go before, but no deeper into values than is needed.
+func searchEnd(a *automaton, p *position, pieces []string, limit int, depthFirst bool) ([]byte, bool) {
 	type step struct {
-		p    *position
-		back int
-		b    byte
+		p     *position
+		back  int
+		piece string
 	}
 	steps := []step{{p: p}}
-	seen := map[*position]bool{p: true}
-	for i := 0; i < len(steps) && len(steps) < limit; i++ {
+	seen := map[*position]bool{}
+	open := [][]int{{0}} // indices of steps that are to be looked at, by depth
+	for deep := 0; len(seen) < limit && deep < len(open); {
+		list := open[deep]
+		if len(list) == 0 {
+			deep++
+			continue
+		}
+		i := list[0]
+		if depthFirst {
+			i = list[len(list)-1]
+			open[deep] = list[:len(list)-1]
+		} else {
+			open[deep] = list[1:]
+		}
+		if seen[steps[i].p] {
+			continue
+		}
+		seen[steps[i].p] = true
 		if steps[i].p.complete {
-			var out []byte
+			var out []string
 			for k := i; k > 0; k = steps[k].back {
-				out = append(out, steps[k].b)
+				out = append(out, steps[k].piece)
 			}
 			slices.Reverse(out)
-			return out, true
+			return []byte(strings.Join(out, "")), true
 		}
-		for _, b := range []byte(alphabet) {
-			if q := a.step(steps[i].p, b); !q.dead() && !seen[q] {
-				seen[q] = true
-				steps = append(steps, step{q, i, b})
+		for k := range pieces {
+			piece := pieces[k]
+			if depthFirst {
+				piece = pieces[len(pieces)-1-k]
 			}
+			q := steps[i].p
+			for b := 0; b < len(piece) && !q.dead(); b++ {
+				q = a.step(q, piece[b])
+			}
+			if q.dead() || seen[q] {
+				continue
+			}
+			at := deep
+			if depthFirst && (piece == "[" || piece == "{") {
+				if at++; at == len(open) {
+					open = append(open, nil)
+				}
+			}
+			steps = append(steps, step{q, i, piece})
+			open[at] = append(open[at], len(steps)-1)
 		}
 	}
 	return nil, false
@@ -211,7 +268,7 @@ func randomRun(t rapid.TB, m *Matcher, rng *rand.Rand, n, check int) []byte {
 		}
 		id := allowed[rng.IntN(len(allowed))]
 		if i >= n && i%10 == 0 {
-			if rest, ok := shortestEnd(m.g.a, s.p); ok {
+			if rest, ok := someEnd(m.g, s.p); ok {
 				if err := s.AcceptBytes(rest); err != nil || !s.Complete() {
 					t.Fatalf("after %q: %q should end it: %v", text, rest, err)
 				}
