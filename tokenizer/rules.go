@@ -84,6 +84,14 @@ var (
 		wordDigits,
 		isolate(caseRule{digits: 3, tail: linesPath}.match),
 	}
+	spark25Stages = []stage{
+		isolate(run(cN, 1)),
+		isolate(runOf(runeRange{0x4E00, 0x9FA5}, runeRange{0x3040, 0x30FF})),
+		isolate(matchSpark25),
+	}
+	lagunaStages    = []stage{beforeLines, qwen2Stages[0]}
+	ufakzekaStages  = []stage{isolate(wordRule{letters: cL, digits: 1, tail: newlines, plain: true}.match)}
+	k2HorizonStages = []stage{isolate(matchK2Horizon)}
 	superBPEStages  = []stage{isolate(run(cN, 0)), threesFromRight}
 	exaoneMoEStages = []stage{isolate(matchExaoneMoE)}
 	jais2Stages     = []stage{jais2}
@@ -168,6 +176,10 @@ var rules = map[string]rule{
 	"cohere2moe": {stages: tinyAyaStages},
 	"longcat":    {stages: longcatStages},
 	"superbpe":   {stages: superBPEStages},
+	"laguna":     {stages: lagunaStages},
+	"ufakzeka":   {stages: ufakzekaStages},
+	"k2-horizon": {stages: k2HorizonStages},
+	"spark2_5":   {stages: spark25Stages},
 
 	"gpt-2":           {stages: gpt2Stages},
 	"phi-2":           {stages: gpt2Stages},
@@ -193,6 +205,7 @@ var rules = map[string]rule{
 	"deepseek-v3":    {stages: deepseek3Stages},
 	"hunyuan-dense":  {stages: deepseek3Stages},
 	"joyai-llm":      {stages: deepseek3Stages},
+	"hy_v4":          {stages: deepseek3Stages},
 	"deepseek-llm":   {stages: deepseekLLMStages},
 	"deepseek-coder": {stages: deepseekCoderStages},
 	"falcon":         {stages: falconStages},

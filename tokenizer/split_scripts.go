@@ -111,6 +111,21 @@ func isASCIIPunct(b byte) bool {
 //
 // which leaves numbers and control characters unmatched.
 func matchDeepSeek3(s string) int {
+	if n := deepSeekWord(s); n > 0 {
+		return n
+	}
+	i := 0
+	if s[0] == ' ' {
+		i = 1
+	}
+	if end := skip(s, i, cP|cS); end > i {
+		return newlines.skip(s, end)
+	}
+	return linesOrSpaces(s)
+}
+
+// deepSeekWord is the part of matchDeepSeek3 that matches words.
+func deepSeekWord(s string) int {
 	if isASCIIPunct(s[0]) && len(s) > 1 && isASCIILetter(s[1]) {
 		i := 2
 		for i < len(s) && isASCIILetter(s[i]) {
@@ -127,14 +142,7 @@ func matchDeepSeek3(s string) int {
 			return skip(s, n+n2, cL|cM)
 		}
 	}
-	i := 0
-	if s[0] == ' ' {
-		i = 1
-	}
-	if end := skip(s, i, cP|cS); end > i {
-		return newlines.skip(s, end)
-	}
-	return linesOrSpaces(s)
+	return 0
 }
 
 // matchLineEnd matches [\r\n].

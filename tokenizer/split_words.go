@@ -53,11 +53,14 @@ type wordRule struct {
 	letters class // LETTER: cL, or cL|cM
 	digits  int   // 0: \p{N}+
 	tail    lineTail
+	plain   bool // without the contractions
 }
 
 func (w wordRule) match(s string) int {
-	if n := contractionFold(s); n > 0 {
-		return n
+	if !w.plain {
+		if n := contractionFold(s); n > 0 {
+			return n
+		}
 	}
 	c, n := at(s, 0)
 	if c&w.letters != 0 {

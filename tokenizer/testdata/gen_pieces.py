@@ -19,7 +19,7 @@ O200K = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}
 PUNCT = r" ?[^\s\p{L}\p{N}]+"
 CASED = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "cased.txt"), encoding="utf-8").read().strip()
 
-# name -> the patterns, each applied to the pieces of the one before ("isolated")
+# name -> the patterns, each applied to the pieces of the one before ("isolated", or as the pair says)
 PATTERNS = {
     "gpt-2": [GPT2],
     "smollm": [r"\p{N}", GPT2],
@@ -48,6 +48,13 @@ PATTERNS = {
     "deepseek-v3": [r"\p{N}{1,3}", "[一-龥\u3040-ゟ゠-ヿ]+",
                     r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|"
                     + SPACES],
+    "laguna": [(r"(?:\r?\n)+(?!\r?\n)", "merged_with_next"),
+               CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|" + PUNCT + r"[\r\n]*|" + SPACES],
+    "spark2_5": [r"\p{N}{1,3}", "[一-龥\u3040-ゟ゠-ヿ]+",
+                 r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+|[\r\n]|"
+                 r"\s+(?!\S)|\s+", r"\p{N}"],
+    "ufakzeka": [r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|" + PUNCT + r"[\r\n]*|" + SPACES],
+    "k2-horizon": [CONTRACTIONS + "|[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}|\\p{M}|\u200c|\u200d)+|" + r"\p{N}{1,3}|" + PUNCT + r"[\r\n]*|" + SPACES],
     "deepseek-llm": [r"[\r\n]", r"\s?[" + CASED + "]+", "\\s?[!-/:-~！-／：-～‘-‟\u3000-。]+", r"\s+$", "[一-龥\u0800-一가-\ud7ff]+",
                      r"\p{N}+"],
     "deepseek-coder": [r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[一-龥\u0800-一가-\ud7ff]+", r"\p{N}"],
@@ -61,21 +68,29 @@ PYTHON = {"kimi-k2": regex.V1}
 ALONE = {"tiny_aya"}  # Python has another \w
 
 
+def behavior(p):
+    return p if isinstance(p, tuple) else (p, "isolated")
+
+
 def hugging_face(patterns):
-    stages = [P.Split(Regex(p), "isolated") for p in patterns]
+    stages = [P.Split(Regex(p), how) for p, how in map(behavior, patterns)]
     pre = P.Sequence(stages + [P.ByteLevel(add_prefix_space=False, use_regex=False)])
     return lambda s: [len(p) for p, _ in pre.pre_tokenize_str(s)]
 
 
 def python(patterns, flags):
-    compiled = [regex.compile(p.replace(r"\s+$", r"\s+\Z"), flags) for p in patterns]
+    compiled = [(regex.compile(p.replace(r"\s+$", r"\s+\Z"), flags), how) for p, how in map(behavior, patterns)]
 
     def split(s):
         pieces = [s]
-        for rx in compiled:
+        for rx, how in compiled:
             out = []
             for piece in pieces:
                 at = 0
+                if how == "merged_with_next":
+                    cuts = [0] + [m.start() for m in rx.finditer(piece) if m.start()] + [len(piece)]
+                    out += [piece[a:b] for a, b in zip(cuts, cuts[1:])]
+                    continue
                 for m in rx.finditer(piece):
                     if m.start() > at: out.append(piece[at:m.start()])
                     out.append(m.group()) if m.group() else None; at = m.end()
