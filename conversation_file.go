@@ -119,7 +119,8 @@ func replaceFile(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// Load replaces the conversation by a saved one. The cells are restored if their file fits this run, this template and
+// Load replaces the conversation by a saved one, with its system message; a bare list of messages without one leaves that of
+// the conversation. The cells are restored if their file fits this run, this template and
 // these messages; otherwise Resumed.Reason says what does not fit, and the next turn evaluates the messages anew. A history
 // that cannot be read is an error and leaves the conversation as it was.
 func (c *Conversation) Load(ctx context.Context, path string) (Resumed, error) {
@@ -132,7 +133,7 @@ func (c *Conversation) Load(ctx context.Context, path string) (Resumed, error) {
 		return Resumed{}, fmt.Errorf("%w: %s: %w", ErrConversation, path, err)
 	}
 	c.messages, c.forgotten, c.replies = h.Messages, h.Forgotten, h.Replies
-	if h.System != "" {
+	if h.System != "" || h.Version > 0 {
 		c.settings.System = h.System
 	}
 	r := Resumed{Messages: len(h.Messages)}
@@ -167,14 +168,20 @@ func parseHistory(b []byte) (history, error) {
 		return h, err
 	} else if h.Version != historyVersion {
 		return h, fmt.Errorf("version %d of the history, this build reads %d", h.Version, historyVersion)
+	} else if h.Messages == nil {
+		return h, errors.New("it has no messages")
 	}
 	if len(h.Messages) > 0 && h.Messages[0].Role == "system" {
 		h.System, h.Messages = h.Messages[0].Content.String(), h.Messages[1:]
 		h.Forgotten = max(h.Forgotten-1, 0)
 	}
 	for i, m := range h.Messages {
-		if m.Role == "system" {
+		switch m.Role {
+		case "user", "assistant", "tool":
+		case "system":
 			return h, fmt.Errorf("message %d: a system message stands only at the beginning", i)
+		default:
+			return h, fmt.Errorf("message %d: its role is '%s': allowed are user, assistant, tool", i, m.Role)
 		}
 	}
 	if h.Forgotten < 0 || h.Forgotten > max(len(h.Messages)-1, 0) {

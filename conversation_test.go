@@ -455,7 +455,12 @@ func TestHistoryFiles(t *testing.T) {
 		{`[{"role":"system","content":"S"},{"role":"user","content":"a"},{"role":"assistant","content":"b"}]`, 2, "S"},
 		{`{"version":1,"messages":[]}`, 0, ""},
 		{`{"version":1,"system":"S","messages":[{"role":"user","content":"a"}]}`, 1, "S"},
+		{`{"version":1,"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}`, 2, ""},
+		{`[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"tool","content":"c"}]`, 3, "before"},
 		{`{"version":2,"messages":[]}`, -1, ""},
+		{`{"version":1}`, -1, ""},
+		{`{"version":1,"mesages":[{"role":"user","content":"a"}]}`, -1, ""},
+		{`[{"role":"alien","content":"a"}]`, -1, ""},
 		{`{"messages":[]}`, -1, ""},
 		{`[{"content":"a"}]`, -1, ""},
 		{`[{"role":"user","content":7}]`, -1, ""},
@@ -469,7 +474,7 @@ func TestHistoryFiles(t *testing.T) {
 		if err := os.WriteFile(path, []byte(test.content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c := m.NewConversation()
+		c := m.NewConversation(minfer.System("before"))
 		_, err := c.Load(context.Background(), path)
 		switch {
 		case test.messages < 0 && !errors.Is(err, minfer.ErrConversation):

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -130,7 +131,9 @@ func (t *talk) resume(path, system string) error {
 	}
 	if system != "" && system != t.chat.System() {
 		t.chat.SetSystem(system)
-		t.out.note("the system message is that of --system, not that of %s", path)
+		if r.Reason == nil {
+			r.Reason = fmt.Errorf("the system message is that of --system, not that of %s", path)
+		}
 	}
 	t.resumed(r)
 	return nil
