@@ -300,6 +300,19 @@ func TestPlainEndpoints(t *testing.T) {
 	if _, _, body := get("/v1/models", "Anthropic-Version", "2023-06-01"); parse(t, body).text("data", 0, "type") != "model" {
 		t.Error(body)
 	}
+	for path, want := range map[string]string{
+		"/v1/models/tiny": `"display_name":"tiny"`, "/v1/models?limit=1": `"first_id":"tiny"`, "/v1/models?after_id=tiny&limit=1000": `"data":[]`,
+		"/v1/models?before_id=tiny": `"first_id":null`,
+	} {
+		if status, h, body := get(path, "Anthropic-Version", "2023-06-01"); status != 200 || !strings.Contains(body, want) || h.Get("Request-Id") == "" {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+	for path, want := range map[string]int{"/v1/models/x": 404, "/v1/models?limit=0": 400, "/v1/models?limit=1001": 400, "/v1/models?after_id=x": 400, "/v1/models?x=1": 400} {
+		if status, _, body := get(path, "Anthropic-Version", "2023-06-01"); status != want || parse(t, body).text("type") != "error" {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
 	if status, _, _ := get("/v1/models/tiny"); status != 200 {
 		t.Error(status)
 	}

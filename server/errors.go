@@ -124,16 +124,19 @@ const (
 	ollamaShape
 )
 
-// shapeOf is the shape of a path's API.
-func shapeOf(path string) shape {
-	switch {
-	case strings.HasPrefix(path, "/v1/messages"):
+// shapeOf is the shape of the API that a request is for.
+func shapeOf(r *http.Request) shape {
+	switch path := r.URL.Path; {
+	case strings.HasPrefix(path, "/v1/messages"), strings.HasPrefix(path, "/v1/models") && asAnthropic(r):
 		return anthropicShape
 	case strings.HasPrefix(path, "/api/"):
 		return ollamaShape
 	}
 	return openAIShape
 }
+
+// asAnthropic reports whether a client speaks Anthropic's API, where that shares paths with OpenAI's.
+func asAnthropic(r *http.Request) bool { return r.Header.Get("Anthropic-Version") != "" }
 
 // body is the error as a JSON value.
 func (s shape) body(e *apiError) any {

@@ -240,10 +240,10 @@ func TestFieldNames(t *testing.T) {
 	} {
 		o := parse(t, r.refused(c.path, c.body, http.StatusBadRequest))
 		message := o.text("error", "message")
-		if shapeOf(c.path) == ollamaShape {
+		if shapeFor(c.path) == ollamaShape {
 			message = o.text("error")
 		}
-		if !strings.HasPrefix(message, c.field+": ") || shapeOf(c.path) == openAIShape && o.text("error", "param") != c.field {
+		if !strings.HasPrefix(message, c.field+": ") || shapeFor(c.path) == openAIShape && o.text("error", "param") != c.field {
 			t.Errorf("%s %s: %v", c.path, c.body, o.v)
 		}
 	}

@@ -64,14 +64,18 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 				allowed = "*"
 			}
 			w.Header().Set("Access-Control-Allow-Origin", allowed)
-			w.Header().Set("Access-Control-Expose-Headers", "Retry-After, X-Request-Id")
+			w.Header().Set("Access-Control-Expose-Headers", "Request-Id, Retry-After, X-Request-Id")
 		}
 		if e := g.check(r, listed); e != nil {
 			recordOf(r.Context()).fail(e)
-			writeError(w, shapeOf(r.URL.Path), e)
+			if e.status == http.StatusUnauthorized {
+				w.Header().Set("WWW-Authenticate", "Bearer")
+			}
+			writeError(w, shapeOf(r), e)
 			return
 		}
 		if r.Method == http.MethodOptions {
+			w.Header().Set("Allow", "GET, HEAD, POST, OPTIONS")
 			if listed {
 				w.Header().Set("Access-Control-Allow-Methods", "GET, POST, OPTIONS")
 				if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
@@ -116,8 +120,8 @@ func (g *guard) check(r *http.Request, listed bool) *apiError {
 
 // knows reports whether a request has one of the keys. All are compared, in constant time.
 func (g *guard) knows(r *http.Request) bool {
-	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !ok {
+	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
 		given = r.Header.Get("X-Api-Key")
 	}
 	sum := sha256.Sum256([]byte(strings.TrimSpace(given)))

@@ -17,6 +17,8 @@ func TestKeys(t *testing.T) {
 		{"/v1/models", "Accept", "*/*", 401},
 		{"/v1/models", "Authorization", "Bearer first", 200},
 		{"/v1/models", "Authorization", "Bearer second", 200},
+		{"/v1/models", "Authorization", "bearer first", 200},
+		{"/v1/models", "Authorization", "Bearer", 401},
 		{"/v1/models", "Authorization", "Bearer firs", 401},
 		{"/v1/models", "Authorization", "Bearer firstx", 401},
 		{"/v1/models", "Authorization", "Basic first", 401},
@@ -29,7 +31,10 @@ func TestKeys(t *testing.T) {
 		{"/page/chat.js", "Accept", "*/*", 200},
 		{"/page/../v1/models", "Accept", "*/*", 401},
 	} {
-		status, _, body := r.do(http.MethodGet, c.path, "", c.header, c.value)
+		status, h, body := r.do(http.MethodGet, c.path, "", c.header, c.value)
+		if (status == 401) != (h.Get("WWW-Authenticate") == "Bearer") {
+			t.Errorf("%s: %d %v", c.path, status, h)
+		}
 		if status != c.want {
 			t.Errorf("%s, %s: %s: %d %s, want %d", c.path, c.header, c.value, status, body, c.want)
 		}

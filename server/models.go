@@ -2,7 +2,9 @@ package server
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -43,8 +45,10 @@ func (s *Server) bytes() int {
 }
 
 // noQuery refuses parameters in the address of endpoints that take none.
-func noQuery(r *http.Request) error {
-	q := r.URL.Query()
+func noQuery(r *http.Request) error { return knownQuery(r, r.URL.Query()) }
+
+// knownQuery refuses the parameters that are left of those in the address.
+func knownQuery(r *http.Request, q url.Values) error {
 	names := make([]string, 0, len(q))
 	for name := range q {
 		names = append(names, name)
@@ -58,8 +62,8 @@ func noQuery(r *http.Request) error {
 
 // listModels answers /v1/models.
 func (s *Server) listModels(w http.ResponseWriter, r *http.Request) error {
-	if r.Header.Get("Anthropic-Version") != "" {
-		return s.listAnthropicModels(w)
+	if asAnthropic(r) {
+		return s.listAnthropicModels(w, r)
 	}
 	if err := noQuery(r); err != nil {
 		return err
@@ -73,14 +77,52 @@ func (s *Server) getModel(w http.ResponseWriter, r *http.Request) error {
 	if err := s.wants(strings.TrimSpace(r.PathValue("model"))); err != nil {
 		return err
 	}
+	if err := noQuery(r); err != nil {
+		return err
+	}
+	if asAnthropic(r) {
+		writeJSON(w, http.StatusOK, s.anthropicModel())
+		return nil
+	}
 	writeJSON(w, http.StatusOK, s.modelInfo())
 	return nil
 }
 
-// listAnthropicModels is the list in Anthropic's form.
-func (s *Server) listAnthropicModels(w http.ResponseWriter) error {
-	one := map[string]any{"type": "model", "id": s.model.Name, "display_name": s.model.Name, "created_at": s.started.UTC().Format("2006-01-02T15:04:05Z")}
-	writeJSON(w, http.StatusOK, map[string]any{"data": []any{one}, "has_more": false, "first_id": s.model.Name, "last_id": s.model.Name})
+// anthropicModel is a model in Anthropic's form.
+func (s *Server) anthropicModel() map[string]any {
+	return map[string]any{"type": "model", "id": s.model.Name, "display_name": s.model.Name, "created_at": s.started.UTC().Format("2006-01-02T15:04:05Z")}
+}
+
+// maxModelsLimit is the most models that Anthropic's API lists at once.
+const maxModelsLimit = 1000
+
+// listAnthropicModels is the list in Anthropic's form. Nothing comes before or after the one model.
+func (s *Server) listAnthropicModels(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	beside := false
+	for _, name := range []string{"after_id", "before_id"} {
+		if id := q.Get(name); id != "" {
+			if err := s.wants(id); err != nil {
+				return badField(name, "there is no model %q", clip(id))
+			}
+			beside = true
+		}
+		q.Del(name)
+	}
+	if limit := q.Get("limit"); limit != "" {
+		if n, err := strconv.Atoi(limit); err != nil || n < 1 || n > maxModelsLimit {
+			return badField("limit", "%q is no number in [1, %d]", clip(limit), maxModelsLimit)
+		}
+	}
+	q.Del("limit")
+	if err := knownQuery(r, q); err != nil {
+		return err
+	}
+	list := map[string]any{"data": []any{}, "has_more": false, "first_id": nil, "last_id": nil}
+	if !beside {
+		list["data"], list["first_id"], list["last_id"] = []any{s.anthropicModel()}, s.model.Name, s.model.Name
+	}
+	writeJSON(w, http.StatusOK, list)
 	return nil
 }
 

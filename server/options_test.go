@@ -180,7 +180,7 @@ func TestPromptTooLong(t *testing.T) {
 		if said == nil || len(said[1]) != 4 {
 			t.Errorf("%s: %s", c.path, text)
 		}
-		if o := parse(t, text); shapeOf(c.path) == openAIShape && (o.text("error", "code") != "context_length_exceeded" || o.text("error", "param") != c.field) {
+		if o := parse(t, text); shapeFor(c.path) == openAIShape && (o.text("error", "code") != "context_length_exceeded" || o.text("error", "param") != c.field) {
 			t.Errorf("%s: %s", c.path, text)
 		}
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,6 +64,35 @@ func TestReasoning(t *testing.T) {
 	}
 	if o := r.post("/api/chat", `{"stream":false,"think":true,"messages":[{"role":"user","content":"Hi"}],"options":{"num_predict":6,"logit_bias":[[1535,false]]}}`); o.text("message", "thinking") == "" {
 		t.Errorf("%v", o.v)
+	}
+
+	// In the stream of responses, reasoning is an item with a part, as a message is.
+	data, names = r.stream("/v1/responses", `{"stream":true,"temperature":0,"max_output_tokens":4,"input":"What is the capital of France?"`+endless+`}`)
+	kinds, reasoning := slices.Compact(slices.Clone(names)), ""
+	want := []string{
+		"response.created", "response.in_progress", "response.output_item.added", "response.content_part.added", "response.reasoning_text.delta",
+		"response.reasoning_text.done", "response.content_part.done", "response.output_item.done", "response.incomplete",
+	}
+	if !slices.Equal(kinds, want) {
+		t.Errorf("events %v", kinds)
+	}
+	for i, d := range data {
+		switch e := parse(t, d); names[i] {
+		case "response.output_item.added":
+			if parts, ok := e.at("item", "content").([]any); !ok || len(parts) != 0 {
+				t.Errorf("%s", d)
+			}
+		case "response.content_part.added":
+			if e.text("part", "type") != "reasoning_text" || e.text("part", "text") != "" || e.number("content_index") != 0 {
+				t.Errorf("%s", d)
+			}
+		case "response.reasoning_text.delta":
+			reasoning += e.text("delta")
+		case "response.content_part.done":
+			if e.text("part", "text") != reasoning {
+				t.Errorf("%s", d)
+			}
+		}
 	}
 
 	// A constraint holds once the reasoning is over.

@@ -79,6 +79,7 @@ func (s *Server) logged(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began, q := time.Now(), &record{id: "req_" + newID()}
 		w.Header().Set("X-Request-Id", q.id)
+		w.Header().Set("Request-Id", q.id) // as Anthropic's clients read it
 		sw := &statusWriter{ResponseWriter: w}
 		r = r.WithContext(context.WithValue(r.Context(), recordKey{}, q))
 		defer func() {
@@ -86,7 +87,7 @@ func (s *Server) logged(next http.Handler) http.Handler {
 				q.err = &apiError{status: http.StatusInternalServerError, kind: "server_error", code: "internal_error", message: "internal error"}
 				s.log.Error("panic", "path", r.URL.Path, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 				if sw.status == 0 {
-					writeError(sw, shapeOf(r.URL.Path), q.err)
+					writeError(sw, shapeOf(r), q.err)
 				}
 			}
 			s.write(r, q, sw.status, time.Since(began))

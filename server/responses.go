@@ -196,7 +196,10 @@ func (b *responseBuilder) close() error {
 			err = b.emit("response.content_part.done", b.at(map[string]any{"part": part}))
 		}
 	case "reasoning":
-		err = b.emit("response.reasoning_text.done", b.at(map[string]any{"text": (*item.Content)[0].Text}))
+		part := (*item.Content)[0]
+		if err = b.emit("response.reasoning_text.done", b.at(map[string]any{"text": part.Text})); err == nil {
+			err = b.emit("response.content_part.done", b.at(map[string]any{"part": part}))
+		}
 	}
 	if err == nil {
 		err = b.emit("response.output_item.done", map[string]any{"output_index": len(b.response.Output) - 1, "item": item})
@@ -217,14 +220,18 @@ func (b *responseBuilder) ensure(kind string) error {
 		if err := b.add(&outputItem{ID: "rs_" + newID(), Type: kind, Summary: &[]outputPart{}, Content: &[]outputPart{}}); err != nil {
 			return err
 		}
-		*b.open.Content = []outputPart{{Type: "reasoning_text"}}
-		return nil
+		return b.part(outputPart{Type: "reasoning_text"})
 	}
 	if err := b.add(&outputItem{ID: "msg_" + newID(), Type: kind, Role: "assistant", Content: &[]outputPart{}}); err != nil {
 		return err
 	}
-	*b.open.Content = []outputPart{{Type: "output_text", Annotations: &[]string{}, Logprobs: &[]fullScore{}}}
-	return b.emit("response.content_part.added", b.at(map[string]any{"part": (*b.open.Content)[0]}))
+	return b.part(outputPart{Type: "output_text", Annotations: &[]string{}, Logprobs: &[]fullScore{}})
+}
+
+// part gives the open item its one part.
+func (b *responseBuilder) part(p outputPart) error {
+	*b.open.Content = []outputPart{p}
+	return b.emit("response.content_part.added", b.at(map[string]any{"part": p}))
 }
 
 func (b *responseBuilder) event(e event) error {

@@ -102,6 +102,11 @@ func rigOn(t *testing.T, m Model, change ...func(*Options)) *rig {
 	return r
 }
 
+// shapeFor is the shape of a path's API.
+func shapeFor(path string) shape {
+	return shapeOf(httptest.NewRequest(http.MethodPost, path, http.NoBody))
+}
+
 // do sends a request; body is a JSON text, empty for none.
 func (r *rig) do(method, path, body string, headers ...string) (int, http.Header, string) {
 	r.Helper()

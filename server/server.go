@@ -165,7 +165,7 @@ func (s *Server) routes() http.Handler {
 			}
 		}
 		recordOf(r.Context()).fail(e)
-		writeError(w, shapeOf(r.URL.Path), e)
+		writeError(w, shapeOf(r), e)
 	})
 	return s.logged(s.guarded(mux))
 }
@@ -176,7 +176,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, f answers) {
 		e := asAPIError(err)
 		recordOf(r.Context()).fail(e)
 		if e.status != statusClientGone {
-			writeError(w, shapeOf(r.URL.Path), e)
+			writeError(w, shapeOf(r), e)
 		}
 	}
 }
