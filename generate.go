@@ -25,6 +25,7 @@ type Settings struct {
 	Stop      []string    // texts that end the reply and are not part of it
 	Raw       bool        // the prompt goes to the model as it is, without a chat template
 	IgnoreEnd bool        // go on after an end-of-generation token
+	Logprobs  *int        // log probabilities of each token, and of so many of the likeliest; nil for none
 }
 
 // DefaultSettings are those that a call without options uses.
@@ -55,6 +56,10 @@ func Raw() Setting { return func(s *Settings) { s.Raw = true } }
 
 // System puts a system message before the prompt.
 func System(text string) Setting { return func(s *Settings) { s.System = text } }
+
+// Logprobs asks for the log probability of each token, and for those of the likeliest, so many in each place. They are of the
+// model's own distribution, before anything that chooses tokens. Generation.Tokens has them.
+func Logprobs(top int) Setting { return func(s *Settings) { s.Logprobs = &top } }
 
 // WithGrammar constrains the reply to a grammar or JSON Schema.
 func WithGrammar(g *grammar.Grammar) Setting { return func(s *Settings) { s.Grammar = g } }
@@ -129,7 +134,7 @@ func (m *Model) GenerateTokens(ctx context.Context, prompt []int32, s Settings) 
 
 // request is what the engine is asked for.
 func (m *Model) request(prompt []int32, s Settings) engine.Request {
-	r := engine.Request{Prompt: prompt, MaxTokens: s.MaxTokens, Sampling: s.Sampling, Mask: s.Mask}
+	r := engine.Request{Prompt: prompt, MaxTokens: s.MaxTokens, Sampling: s.Sampling, Mask: s.Mask, Logprobs: s.Logprobs}
 	if r.Mask == nil && s.Grammar != nil {
 		r.Mask = m.masks.start(s.Grammar, m.tokens)
 	}
@@ -147,6 +152,7 @@ type Generation struct {
 	text    *tokenizer.Decoder
 	stop    *sample.Stopper
 	stopped bool
+	tokens  []engine.Token
 
 	left     bool // the reader has left Pieces
 	thinking bool // the prompt ends within a block of reasoning
@@ -165,6 +171,7 @@ func (g *Generation) Pieces() iter.Seq[string] {
 			if !ok {
 				break
 			}
+			g.tokens = append(g.tokens, t)
 			if piece := g.push(textOf(t.ID, g.text, g.form)); piece != "" && !yield(piece) {
 				g.left = true
 				return
@@ -247,6 +254,10 @@ func (g *Generation) Err() error { return g.err }
 
 // Reason is how the reply ended; valid after Pieces.
 func (g *Generation) Reason() engine.Reason { return g.reason }
+
+// Tokens are the tokens of the reply so far, those of a stop text too, without the one that ended it; they belong to the
+// Generation.
+func (g *Generation) Tokens() []engine.Token { return g.tokens }
 
 // Stats counts tokens and time; valid after Pieces.
 func (g *Generation) Stats() engine.Stats { return g.stats }
