@@ -46,6 +46,7 @@ type Test struct {
 	Streams                 int       // sequences that generate Generate tokens each, together; 0 or 1 for one
 	Rates                   []float64 // tokens per second of each repetition, all streams together
 	Bytes                   int       // bytes of weights and cells that one step of generation reads; 0 for prompts
+	Reads                   []float64 // tests of generation: bytes per second of Engine.Stream just before each repetition
 }
 
 // Name is the test's short name as llama-bench writes it, such as "pp512" or "tg64 @ d2048"; "tg64 x8" has eight streams.
@@ -70,13 +71,23 @@ func (t Test) Name() string {
 
 // Mean is the mean rate and its standard deviation.
 func (t Test) Mean() (mean, stddev float64) {
-	for _, r := range t.Rates {
-		mean += r / float64(len(t.Rates))
-	}
+	mean = average(t.Rates)
 	for _, r := range t.Rates {
 		stddev += (r - mean) * (r - mean)
 	}
 	return mean, math.Sqrt(stddev / float64(max(1, len(t.Rates)-1)))
+}
+
+// Stream is the mean of Reads: the rate, in bytes per second, at which the device read the model's weights when it did
+// nothing else. 0 for prompts.
+func (t Test) Stream() float64 { return average(t.Reads) }
+
+func average(xs []float64) float64 {
+	sum := 0.0
+	for _, x := range xs {
+		sum += x
+	}
+	return sum / float64(max(1, len(xs)))
 }
 
 // A Result is what one model gave.
@@ -89,7 +100,6 @@ type Result struct {
 	Load       time.Duration // opening the file to a ready engine
 	Memory     graph.Memory
 	Resident   int     // peak resident bytes of the process so far, 0 where unknown
-	Stream     float64 // bytes per second at which the device reads the model's weights and does nothing else
 	Tests      []Test
 	OpTimes    []backend.OpTime
 }
@@ -117,9 +127,6 @@ func Run(ctx context.Context, f *gguf.File, c Config) (Result, error) {
 		return Result{}, errors.Join(fmt.Errorf("%w: tests need %d tokens of context, %s has %d", ErrConfig, need, f.Name(), e.Context()), e.Close())
 	}
 	r.Info, r.Memory = e.Info(), e.Memory()
-	if r.Stream, err = e.Stream(); err != nil {
-		return Result{}, errors.Join(err, e.Close())
-	}
 	run := runner{e: e, vocab: e.Model().Config().Vocab}
 	for _, depth := range c.Depths {
 		for _, t := range c.tests(depth) {
@@ -127,7 +134,7 @@ func Run(ctx context.Context, f *gguf.File, c Config) (Result, error) {
 			if t.Streams > 1 {
 				measure = run.together
 			}
-			if t.Rates, err = measure(ctx, t, c.Reps); err != nil {
+			if err = measure(ctx, &t, c.Reps); err != nil {
 				return Result{}, errors.Join(err, e.Close())
 			}
 			if t.Generate > 0 {
@@ -200,16 +207,29 @@ type runner struct {
 	count int // requests so far: makes prompts differ
 }
 
-// test returns the rate of each repetition; the first, untimed one warms up.
-func (r *runner) test(ctx context.Context, t Test, reps int) ([]float64, error) {
+// reads notes how fast the weights can be read at this moment, for tests of generation: it moves on machines that others
+// use too.
+func (r *runner) reads(t *Test, warm bool) error {
+	if t.Prompt > 0 || warm {
+		return nil
+	}
+	rate, err := r.e.Stream()
+	t.Reads = append(t.Reads, rate)
+	return err
+}
+
+// test notes the rate of each repetition; the first, untimed one warms up.
+func (r *runner) test(ctx context.Context, t *Test, reps int) error {
 	context := r.tokens(t.Depth, 0)
 	if t.Depth > 0 {
 		if _, err := r.request(ctx, context, 0, true); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	var rates []float64
 	for i := range reps + 1 {
+		if err := r.reads(t, i == 0); err != nil {
+			return err
+		}
 		r.count++
 		prompt := append(append([]int32{}, context...), r.tokens(max(t.Prompt, 1), r.count)...)
 		generate := t.Generate
@@ -218,10 +238,10 @@ func (r *runner) test(ctx context.Context, t Test, reps int) ([]float64, error) 
 		}
 		s, err := r.request(ctx, prompt, generate, t.Depth == 0)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if s.Cached != t.Depth {
-			return nil, fmt.Errorf("%w: %s found %d of %d context tokens in the cells", ErrConfig, t.Name(), s.Cached, t.Depth)
+			return fmt.Errorf("%w: %s found %d of %d context tokens in the cells", ErrConfig, t.Name(), s.Cached, t.Depth)
 		}
 		took := time.Duration(0)
 		if t.Prompt > 0 {
@@ -231,26 +251,28 @@ func (r *runner) test(ctx context.Context, t Test, reps int) ([]float64, error) 
 			took += s.Decode
 		}
 		if i > 0 {
-			rates = append(rates, float64(t.Prompt+t.Generate)/took.Seconds())
+			t.Rates = append(t.Rates, float64(t.Prompt+t.Generate)/took.Seconds())
 		}
 	}
-	return rates, nil
+	return nil
 }
 
 // together is test for streams that generate at once, each behind its own context. The time is from the first token of
 // the first of them to the last token of the last.
-func (r *runner) together(ctx context.Context, t Test, reps int) ([]float64, error) {
+func (r *runner) together(ctx context.Context, t *Test, reps int) error {
 	contexts := make([][]int32, t.Streams)
 	for i := range contexts {
 		contexts[i] = r.tokens(t.Depth, i)
 		if t.Depth > 0 {
 			if _, err := r.request(ctx, contexts[i], 0, true); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	var rates []float64
 	for rep := range reps + 1 {
+		if err := r.reads(t, rep == 0); err != nil {
+			return err
+		}
 		type span struct {
 			first, last time.Time
 			err         error
@@ -282,7 +304,7 @@ func (r *runner) together(ctx context.Context, t Test, reps int) ([]float64, err
 		first, last := spans[0].first, spans[0].last
 		for _, s := range spans {
 			if s.err != nil {
-				return nil, s.err
+				return s.err
 			}
 			if s.first.Before(first) {
 				first = s.first
@@ -292,10 +314,10 @@ func (r *runner) together(ctx context.Context, t Test, reps int) ([]float64, err
 			}
 		}
 		if rep > 0 {
-			rates = append(rates, float64(t.Streams*t.Generate)/last.Sub(first).Seconds())
+			t.Rates = append(t.Rates, float64(t.Streams*t.Generate)/last.Sub(first).Seconds())
 		}
 	}
-	return rates, nil
+	return nil
 }
 
 // tokens is a prompt of n ids spread over the vocabulary; its first id depends on salt.

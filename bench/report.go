@@ -27,7 +27,7 @@ type row struct {
 	Rate       float64 `json:"tok_s"`
 	Stddev     float64 `json:"tok_s_stddev"`
 	GBs        float64 `json:"gb_s"`           // weights and cells read by generation, 0 for prompts
-	Stream     float64 `json:"stream_gb_s"`    // reading the weights and doing nothing else
+	Stream     float64 `json:"stream_gb_s"`    // reading the weights and doing nothing else, just before each repetition
 	Percent    float64 `json:"stream_percent"` // GBs of Stream
 	LoadMs     float64 `json:"load_ms"`
 	Resident   int     `json:"resident_peak_bytes"`
@@ -41,11 +41,11 @@ func rows(results []Result) []row {
 			w := row{
 				Model: strings.TrimSuffix(filepath.Base(r.Model), ".gguf"), Bytes: r.FileBytes, Parameters: r.Parameters, Device: r.Info,
 				Test: t.Name(), Prompt: t.Prompt, Generate: t.Generate, Depth: t.Depth, Streams: max(1, t.Streams), Rate: mean, Stddev: stddev,
-				Stream: r.Stream / 1e9, LoadMs: float64(r.Load.Microseconds()) / 1000, Resident: r.Resident,
+				Stream: t.Stream() / 1e9, LoadMs: float64(r.Load.Microseconds()) / 1000, Resident: r.Resident,
 			}
 			if t.Prompt == 0 {
 				w.GBs = mean / float64(w.Streams) * float64(t.Bytes) / 1e9
-				if r.Stream > 0 {
+				if w.Stream > 0 {
 					w.Percent = 100 * w.GBs / w.Stream
 				}
 			}

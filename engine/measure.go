@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"github.com/minfer-go/minfer/backend"
 	"github.com/minfer-go/minfer/graph"
 )
@@ -9,23 +11,24 @@ import (
 // requests run.
 func (e *Engine) OpTimes() []backend.OpTime { return e.device.OpTimes() }
 
-// streamReps is how often Stream reads the weights; the fastest counts.
+// streamReps is how often Stream reads the weights.
 const streamReps = 5
 
-// Stream is the rate, in bytes per second, at which the device can read the model's weights and do nothing else: what
-// generation is bounded by. It must not be called while requests run.
+// Stream is the rate, in bytes per second, at which the device reads the model's weights at this moment when it does
+// nothing else: what generation is bounded by. It must not be called while requests run.
 func (e *Engine) Stream() (float64, error) {
-	best := 0.0
+	read, in := 0, time.Duration(0)
 	for range streamReps {
 		bytes, took, err := e.device.Stream()
 		if err != nil {
 			return 0, err
 		}
-		if took > 0 {
-			best = max(best, float64(bytes)/took.Seconds())
-		}
+		read, in = read+bytes, in+took
 	}
-	return best, nil
+	if in == 0 {
+		return 0, nil
+	}
+	return float64(read) / in.Seconds(), nil
 }
 
 // StepBytes is how many bytes of weights and KV cells a decode step of some sequences reads when each holds the given

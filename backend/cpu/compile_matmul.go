@@ -59,7 +59,7 @@ func (s *matStep) multiply(w *simd.Weight, dst []float32, pitch, from, to int) {
 const (
 	expandPanels = 8
 	streamTokens = 64
-	streamBytes  = 256 << 10
+	streamBytes  = 512 << 10
 	maxPanels    = 64
 )
 

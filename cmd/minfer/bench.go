@@ -28,7 +28,8 @@ mean ± standard deviation over -r repetitions after one that is not timed. Ever
 repetition begins with an empty context, or after -d tokens of one.
 
 For generation it also reports the bytes of weights and KV cells read per second,
-and what share that is of the rate at which the same weights can be read at all.`,
+and what share that is of the rate at which the same weights are read with nothing else
+to do, measured just before each repetition.`,
 		Example: `  minfer bench tiny
   minfer bench -p 32,512 -n 64 -d 0,2048 -r 5 -t 1,2 a.gguf b.gguf -o json`,
 		Args: cobra.MinimumNArgs(1),
