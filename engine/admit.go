@@ -45,30 +45,36 @@ func (e *Engine) fits(q *sequence, n int) bool {
 	if len(e.running) == 0 {
 		return true
 	}
-	taken := 0
+	taken, most, least := 0, e.arena.Free()+e.prefixes.tokens, e.options.Context // bounds of what is not held
 	for _, s := range e.running {
 		if s.pinned() {
 			taken += len(s.pending)
 		}
+		least -= s.cells.Len()
 	}
-	n = min(n, e.options.Context)
-	if e.arena.Free()-taken >= n {
-		return true // without counting what could be had
-	}
-	left := e.options.Context - e.held() - taken
-	if left >= n {
-		return true
-	}
-	if e.prefixes.off || e.prefixes.copies || !q.job.reuses() {
-		return false
-	}
-	shared := 0
-	for _, s := range e.running {
-		if s.shares() {
-			shared = max(shared, min(s.alike(q.pending, q.marks.at), len(s.tokens)))
+	for _, s := range e.sessions {
+		if s.user == nil {
+			most += s.cells.Len()
 		}
 	}
-	return left >= n-shared
+	if e.saving != nil {
+		for _, p := range e.saving.prefixes {
+			most += len(p.tokens)
+		}
+	}
+	n = min(n, e.options.Context) + taken
+	if max(least, e.arena.Free()) >= n {
+		return true
+	}
+	shared := 0
+	if !e.prefixes.off && !e.prefixes.copies && q.job.reuses() {
+		for _, s := range e.running {
+			if s.shares() && len(s.tokens) > shared {
+				shared = max(shared, min(s.alike(q.pending, q.marks.at), len(s.tokens)))
+			}
+		}
+	}
+	return most >= n-shared && e.options.Context-e.held() >= n-shared
 }
 
 // held counts the cells of running sequences, those that several share once.
