@@ -39,6 +39,7 @@ func (m *Model) NewConversation(settings ...Setting) *Conversation {
 	for _, set := range settings {
 		set(&s)
 	}
+	s.System = whole(s.System)
 	return &Conversation{model: m, settings: s, session: m.engine.NewSession(), noShift: os.Getenv("MINFER_NO_CONTEXT_SHIFT") != ""}
 }
 
@@ -49,7 +50,11 @@ func (c *Conversation) Close() { c.session.Close() }
 func (c *Conversation) System() string { return c.settings.System }
 
 // SetSystem changes the system message. The next turn evaluates the conversation anew.
-func (c *Conversation) SetSystem(text string) { c.settings.System = text }
+func (c *Conversation) SetSystem(text string) { c.settings.System = whole(text) }
+
+// whole replaces each byte that is part of no character by U+FFFD, as saving does: a conversation goes on from a file as it
+// would have without.
+func whole(text string) string { return string([]rune(text)) }
 
 // Messages are the messages so far without the system message; the first Forgotten of them are not part of the prompt.
 func (c *Conversation) Messages() []chat.Message { return slices.Clone(c.messages) }
@@ -70,7 +75,7 @@ func (c *Conversation) Clear() {
 // there is an error the message is not added.
 func (c *Conversation) Say(ctx context.Context, text string) (*Turn, error) {
 	before := c.forgotten
-	c.messages = append(c.messages, chat.User(text))
+	c.messages = append(c.messages, chat.User(whole(text)))
 	t := &Turn{conversation: c, ctx: ctx, undo: func() {
 		c.messages, c.forgotten = c.messages[:len(c.messages)-1], before
 	}}

@@ -444,6 +444,31 @@ func TestResumeRefuses(t *testing.T) {
 	}
 }
 
+// TestBrokenText: bytes that are no characters are replaced before the model sees them, so that a saved conversation goes on
+// as it would have.
+func TestBrokenText(t *testing.T) {
+	m := open(t)
+	path := filepath.Join(t.TempDir(), "h.json")
+	c := m.NewConversation(minfer.Greedy(), minfer.MaxTokens(8), minfer.System("a\xff"))
+	defer c.Close()
+	say(t, c, "\xff\xfe b\xe4")
+	if have := c.Messages()[0].Content.String(); have != "\ufffd\ufffd b\ufffd" || c.System() != "a\ufffd" {
+		t.Errorf("%q, %q", have, c.System())
+	}
+	if err := c.Save(context.Background(), path); err != nil {
+		t.Fatal(err)
+	}
+	want, wantStats := say(t, c, "Hello")
+	other := m.NewConversation(minfer.Greedy(), minfer.MaxTokens(8))
+	defer other.Close()
+	if r, err := other.Load(context.Background(), path); err != nil || r.Reason != nil {
+		t.Fatal(r, err)
+	}
+	if have, stats := say(t, other, "Hello"); have != want || stats.Prefilled != wantStats.Prefilled {
+		t.Errorf("%q after %d tokens, without saving %q after %d", have, stats.Prefilled, want, wantStats.Prefilled)
+	}
+}
+
 // TestHistoryFiles: what people may write by hand, and what is refused.
 func TestHistoryFiles(t *testing.T) {
 	m := open(t)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"sync"
 	"syscall"
 
@@ -31,8 +32,10 @@ func (f *conversationFlags) register(flags *pflag.FlagSet) {
 }
 
 // check refuses combinations that make no sense.
-func (f *conversationFlags) check(raw, dump bool) error {
+func (f *conversationFlags) check(flags *pflag.FlagSet, raw, dump bool) error {
 	switch {
+	case flags.Changed("session") && f.session == "":
+		return errors.New("--session names no file")
 	case !f.on && (f.single || f.multiline || f.session != ""):
 		return errors.New("--single-turn, --multiline-input and --session need --cnv")
 	case f.on && raw:
@@ -122,6 +125,9 @@ func endOfInput(err error) error {
 
 // resume goes on with the conversation in a file; where there is none, a new one begins. system is that of the flags.
 func (t *talk) resume(path, system string) error {
+	if err := canWrite(path); err != nil {
+		return err
+	}
 	r, err := t.chat.Load(t.signals.ctx, path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -137,6 +143,15 @@ func (t *talk) resume(path, system string) error {
 	}
 	t.resumed(r)
 	return nil
+}
+
+// canWrite reports before the first message that there is no place to save it.
+func canWrite(path string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.part")
+	if err != nil {
+		return fmt.Errorf("--session %s: %w", path, err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // resumed tells what was loaded.
@@ -199,7 +214,9 @@ func (t *talk) reply(begin func(context.Context) (*minfer.Turn, error)) error {
 	t.out.note("[prefill_tokens %d, cached %d, generated %d; prefill %.1f ms, %.1f tok/s]",
 		s.Prefilled, s.Cached, s.Generated, ms(s.Prefill), rate(s.Generated-1, s.Decode))
 	if t.flags.session != "" {
-		return t.chat.SaveHistory(t.flags.session)
+		if err := t.chat.SaveHistory(t.flags.session); err != nil {
+			return t.refuse(err)
+		}
 	}
 	return nil
 }

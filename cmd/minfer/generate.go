@@ -69,7 +69,7 @@ built into this program. Without PROMPT the prompt is read from standard input.`
 			if err != nil {
 				return err
 			}
-			if err := talk.check(raw, dumpDOT != "" || dumpJSON != ""); err != nil {
+			if err := talk.check(cmd.Flags(), raw, dumpDOT != "" || dumpJSON != ""); err != nil {
 				return err
 			}
 			out, err := newConsole(cmd.OutOrStdout(), cmd.ErrOrStderr(), color)
