@@ -99,7 +99,7 @@ type Result struct {
 	Threads    int           //
 	Load       time.Duration // opening the file to a ready engine
 	Memory     graph.Memory
-	Resident   int     // peak resident bytes of the process so far, 0 where unknown
+	Resident   int // peak resident bytes of the process so far, 0 where unknown
 	Tests      []Test
 	OpTimes    []backend.OpTime
 }
@@ -166,13 +166,23 @@ func (c *Config) check() (need int, err error) {
 					return 0, fmt.Errorf("%w: test %s: %d tokens, must lie in [0, %d]", ErrConfig, t.Name(), n, MaxTokens)
 				}
 			}
-			need = max(need, max(1, t.Streams)*(t.Prompt+t.Generate+t.Depth+16))
+			need = max(need, t.cells())
 		}
 	}
 	if need == 0 {
 		return 0, fmt.Errorf("%w: nothing to measure", ErrConfig)
 	}
 	return need, nil
+}
+
+// cells is the context that a test needs. The contexts of several streams have to stay while the streams begin, beside
+// what the repetition before left.
+func (t Test) cells() int {
+	const spare = 16
+	if t.Streams > 1 {
+		return t.Streams * (t.Depth + 2*(t.Generate+spare))
+	}
+	return t.Prompt + t.Generate + t.Depth + spare
 }
 
 // tests lists the tests of a depth.

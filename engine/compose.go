@@ -5,6 +5,7 @@ import (
 
 	"github.com/minfer-go/minfer/backend"
 	"github.com/minfer-go/minfer/graph"
+	"github.com/minfer-go/minfer/kv"
 )
 
 // How the prompt tokens of a step are bounded: while other sequences generate, a step brings at most mixedPrompt of them,
@@ -172,6 +173,7 @@ func (e *Engine) add(s *sequence, rows, outputs int) (added bool) {
 	at := s.cells.Len()
 	for {
 		e.reclaim(rows)
+		e.openTiles(at, rows)
 		err := s.cells.Append(rows)
 		if err == nil {
 			break
@@ -200,6 +202,21 @@ func (e *Engine) add(s *sequence, rows, outputs int) (added bool) {
 	b.Seqs = append(b.Seqs, backend.SeqRun{Row: row, Rows: rows, Cells: cells})
 	e.plan = append(e.plan, portion{seq: s, rows: rows, outputs: outputs})
 	return true
+}
+
+// openTiles gives up kept prefixes, the least recently used first, where rows that follow at cells begin tiles and whole
+// tiles are not free: in what is left between the cells of others keys would lie in pieces, and attention would gather
+// them in every step from then on. It stops at a prefix whose end opens no tile.
+func (e *Engine) openTiles(at, rows int) {
+	last := (at + kv.TileCells - 1) / kv.TileCells
+	need := (at+rows+kv.TileCells-1)/kv.TileCells - last
+	for open := e.arena.OpenTiles(); open < need && len(e.prefixes.kept) > 0; {
+		e.prefixes.drop(0)
+		had := open
+		if open = e.arena.OpenTiles(); open == had {
+			return
+		}
+	}
 }
 
 // giveWay sends the latest sequence that may wait back to the queue, its cells freed: s itself if none came later. The

@@ -77,6 +77,9 @@ func NewArena(cells int) (*Arena, error) {
 // Free returns the number of free cells: an Append of as many succeeds.
 func (a *Arena) Free() int { return a.free }
 
+// OpenTiles returns the number of tiles whose cells are all free.
+func (a *Arena) OpenTiles() int { return a.nOpen }
+
 // Stats describes an arena at one moment.
 type Stats struct {
 	Total, Free, Used int   // cells; a shared one is used once

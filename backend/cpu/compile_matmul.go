@@ -54,12 +54,13 @@ func (s *matStep) multiply(w *simd.Weight, dst []float32, pitch, from, to int) {
 }
 
 // The sizes of tasks. Products of many tokens expand expandPanels panels together, so that fewer would waste some of it;
-// those of few tokens stream panels, and each stream should be long enough to be worth starting. No task takes more than
+// those of few tokens stream panels, and each stream should be long enough to be worth starting: twice as long for one token,
+// which waits for memory alone. No task takes more than
 // maxPanels, so that a worker that is held up does not hold up the others for long.
 const (
 	expandPanels = 8
 	streamTokens = 64
-	streamBytes  = 512 << 10
+	streamBytes  = 256 << 10
 	maxPanels    = 64
 )
 
@@ -68,7 +69,11 @@ const (
 func (c *compiler) chunkOf(panels, panelBytes, tokens int) int {
 	least := expandPanels
 	if tokens <= streamTokens {
-		least = max(1, streamBytes/panelBytes)
+		least = streamBytes / panelBytes
+		if tokens == 1 {
+			least *= 2
+		}
+		least = max(1, least)
 	}
 	workers := c.d.team.Size()
 	most := min((panels+workers-1)/workers, maxPanels)
