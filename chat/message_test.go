@@ -3,7 +3,10 @@ package chat_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/minfer-go/minfer/chat"
 )
@@ -43,6 +46,23 @@ func TestMessageJSON(t *testing.T) {
 		if err := json.Unmarshal([]byte(bad), &m); err == nil {
 			t.Errorf("%s was read", bad)
 		}
+	}
+}
+
+// TestObjectOfManyKeys: reading takes time in proportion to the keys.
+func TestObjectOfManyKeys(t *testing.T) {
+	const keys = 300_000 // comparing all with all would take minutes
+	var b strings.Builder
+	for i := range keys {
+		fmt.Fprintf(&b, `,"k%d":0`, i%(keys-1))
+	}
+	began := time.Now()
+	var o chat.Object
+	if err := json.Unmarshal([]byte("{"+b.String()[1:]+"}"), &o); err != nil || len(o) != keys-1 {
+		t.Fatalf("%d keys, %v", len(o), err)
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %s", took)
 	}
 }
 

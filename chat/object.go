@@ -31,6 +31,7 @@ func (o *Object) UnmarshalJSON(b []byte) error {
 		return errNoObject
 	}
 	*o = Object{}
+	places := map[string]int{} // so that many keys take no time
 	for dec.More() {
 		key, err := dec.Token()
 		if err != nil {
@@ -44,7 +45,12 @@ func (o *Object) UnmarshalJSON(b []byte) error {
 		if err := dec.Decode(&value); err != nil {
 			return err
 		}
-		o.Set(name, value)
+		if i, ok := places[name]; ok {
+			(*o)[i].Value = value
+			continue
+		}
+		places[name] = len(*o)
+		*o = append(*o, Field{name, value})
 	}
 	_, err = dec.Token()
 	return err

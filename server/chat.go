@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -201,6 +202,9 @@ var chatFields = fields[chatRequest]{
 		if err := json.Unmarshal(raw, &o); err != nil {
 			return err
 		}
+		if len(o) > MaxVariables {
+			return fmt.Errorf("%d variables, the limit is %d", len(o), MaxVariables)
+		}
 		for _, f := range o {
 			r.variables.Set(f.Key, f.Value)
 		}
@@ -331,6 +335,10 @@ func (q *chatRequest) check() error {
 func checkMessage(m *chat.Message) error {
 	if m.Role == "developer" {
 		m.Role = "system"
+	}
+	_, refusal := m.Extra.Get("refusal")
+	if m.Content.IsZero() && (m.Role != "assistant" || len(m.ToolCalls) == 0 && m.Reasoning == "" && !refusal) {
+		return errors.New("it has no content")
 	}
 	if parts, ok := m.Content.Parts(); ok {
 		kept := make([]chat.Part, len(parts))

@@ -57,6 +57,9 @@ func TestFieldsAreStrict(t *testing.T) {
 		if text := r.refused(path, body+`,"no_such_field":1}`, http.StatusBadRequest); !strings.Contains(text, "no_such_field") {
 			t.Errorf("%s: %s", path, text)
 		}
+		if status, _, text := r.do(http.MethodPost, path, body+`}`, "Content-Encoding", "gzip"); status != http.StatusUnsupportedMediaType || !strings.Contains(text, "gzip") {
+			t.Errorf("%s: %d %s", path, status, text)
+		}
 		for _, bad := range []string{``, `[]`, `"x"`, `{`, body + `}{}`, body + `}x`} {
 			r.refused(path, bad, http.StatusBadRequest)
 		}
@@ -171,6 +174,11 @@ func TestFieldRefusals(t *testing.T) {
 		{"/v1/chat/completions", `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}]}`, "image_url"},
 		{"/v1/chat/completions", `{"messages":[{"role":"user","content":5}]}`, "messages"},
 		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"y"}],"grammar":"root ::= \"x\""}`, "messages"},
+		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"x"},{"role":"user"}]}`, "messages[1]: it has no content"},
+		{"/v1/chat/completions", `{"messages":[{"role":"tool","content":null,"tool_call_id":"1"}]}`, "messages[0]: it has no content"},
+		{"/v1/chat/completions", `{"messages":[{"role":"assistant"},{"role":"user","content":"x"}]}`, "messages[0]: it has no content"},
+		{"/v1/messages", `{"max_tokens":1,"messages":[{"role":"user","content":[]}]}`, "messages[0]: it has no content"},
+		{"/v1/messages", `{"max_tokens":1,"messages":[{"role":"user"}]}`, "messages[0]: it has no content"},
 		{"/v1/completions", `{}`, "prompt"},
 		{"/v1/completions", `{"prompt":[]}`, "prompt"},
 		{"/v1/completions", `{"prompt":[99999]}`, "99999"},
@@ -271,6 +279,17 @@ func TestLimits(t *testing.T) {
 	}
 	r.post("/v1/chat/completions", body(MaxTools))
 	if text := r.refused("/v1/chat/completions", body(MaxTools+1), http.StatusBadRequest); !strings.Contains(text, "256") {
+		t.Error(text)
+	}
+	variables := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			b.WriteString(`,"v` + strings.Repeat("x", i) + `":1`)
+		}
+		return minimal["/v1/chat/completions"] + `,"chat_template_kwargs":{` + b.String()[1:] + `}}`
+	}
+	r.post("/v1/chat/completions", variables(MaxVariables))
+	if text := r.refused("/v1/chat/completions", variables(MaxVariables+1), http.StatusBadRequest); !strings.Contains(text, "chat_template_kwargs: 257 variables") {
 		t.Error(text)
 	}
 	small := newRig(t, func(o *Options) { o.MaxBody = int64(len(minimal["/tokenize"])) + 1 })

@@ -5,11 +5,17 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 )
 
 // readBody reads a request's body within the limits of size and time.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		e := badRequest("bodies with Content-Encoding %q are not read", clip(coding))
+		e.status = http.StatusUnsupportedMediaType
+		return nil, e
+	}
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(readBodyTimeout)) // not every writer has deadlines
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.options.MaxBody))

@@ -7,6 +7,7 @@ const (
 	DefaultMaxBody  = 32 << 20 // bytes of a request's body
 	MaxMessages     = 4096     // messages of a conversation
 	MaxTools        = 256      // tools of a request
+	MaxVariables    = 256      // variables that a request gives to the template
 	MaxChoices      = 128      // replies to one prompt
 	MaxPrompts      = 128      // prompts of one completion request
 	MaxInputs       = 2048     // inputs of one embedding request

@@ -312,6 +312,9 @@ func (r *messagesRequest) read() error {
 
 // asUser adds a turn of the user: results of tools, which are messages of their own, and text.
 func (r *messagesRequest) asUser(all []block) error {
+	if len(all) == 0 {
+		return fmt.Errorf("it has no content")
+	}
 	var texts []string
 	for i, b := range all {
 		switch b.Type {
