@@ -321,10 +321,7 @@ func getItem(vm *machine, v, k Value) Value {
 				i += int64(n)
 			}
 			if i >= 0 && i < int64(n) {
-				if v.kind == kStr && n < len(v.text().s) {
-					vm.charge(int(i)) // the character is counted to
-				}
-				return itemAt(v, int(i))
+				return itemAt(vm, v, int(i))
 			}
 			return undefAttr(v, k)
 		}
@@ -342,9 +339,12 @@ func getItem(vm *machine, v, k Value) Value {
 }
 
 // itemAt is the item at 0 <= i < len(v).
-func itemAt(v Value, i int) Value {
+func itemAt(vm *machine, v Value, i int) Value {
 	switch v.kind {
 	case kStr:
+		if !v.text().ascii() {
+			vm.charge(i) // the character is counted to
+		}
 		return strVal(v.text().points(i, i+1))
 	case kRange:
 		r := v.rng()

@@ -90,7 +90,7 @@ func init() {
 		if vm.rand == nil {
 			vm.rand = newRand(vm.t.cfg.seed)
 		}
-		return itemAt(a[0], vm.rand.IntN(n))
+		return itemAt(vm, a[0], vm.rand.IntN(n))
 	})
 	addFilter("reverse", "value", func(vm *machine, a []Value) Value {
 		switch v := a[0]; v.kind {
@@ -208,7 +208,7 @@ func reversed(vm *machine, v Value) *iter {
 				return Value{}
 			}
 			n--
-			return itemAt(v, n)
+			return itemAt(vm, v, n)
 		})
 	case kList, kTuple, kDict, kView:
 		items := toItems(vm, v)

@@ -143,7 +143,7 @@ func (w *wrapper) wrap(t *text) []*text {
 	chunks := w.chunks(t)
 	var lines []*text
 	for len(chunks) > 0 {
-		w.vm.step(1)
+		w.vm.grow(len(lines))
 		var line []*text
 		n := 0
 		if blank(chunks[0]) && len(lines) > 0 {
@@ -156,6 +156,9 @@ func (w *wrapper) wrap(t *text) []*text {
 		}
 		if len(chunks) > 0 && chunks[0].length() > w.width {
 			if c := chunks[0]; w.breakLong {
+				if c.runs != nil || !c.ascii() {
+					w.vm.charge(len(c.s)) // the rest of the word is gone through
+				}
 				end := w.width - n
 				if w.hyphens && c.length() > end {
 					head := c.points(0, end).s

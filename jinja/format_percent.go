@@ -72,7 +72,6 @@ func (p *percentState) conversion(i int) int {
 		p.b.add("%", p.t.ownAt(i))
 		return i + 1
 	}
-	var arg Value
 	if s[i] == '(' {
 		depth, start := 1, i+1
 		for i++; i < len(s) && depth > 0; i++ {
@@ -89,7 +88,9 @@ func (p *percentState) conversion(i int) int {
 		if depth > 0 {
 			valueError("incomplete format key")
 		}
-		arg = subscript(p.mapping, strVal(p.t.sub(start, i-1)))
+		// As in Python, the value becomes the one argument that is left: for this
+		// conversion, or for its width.
+		p.single, p.left = subscript(p.mapping, strVal(p.t.sub(start, i-1))), 1
 	}
 	sp := formatSpec{prec: -1}
 	for ; ; i++ {
@@ -148,9 +149,7 @@ func (p *percentState) conversion(i int) int {
 		more()
 	}
 	mine := p.t.ownAt(i)
-	if arg.missing() {
-		arg = p.next()
-	}
+	arg := p.next()
 	sp.typ = s[i]
 	p.vm.fits(sp.width)
 	p.vm.fits(sp.prec)

@@ -93,10 +93,11 @@ func makeDict(vm *machine, fn string, a args) *dict {
 	if len(a.pos) == 1 {
 		if a.pos[0].kind == kDict {
 			vm.room(a.pos[0].dict().len())
+			vm.step(keySteps * a.pos[0].dict().len())
 			d = a.pos[0].dict().copy()
 		} else {
 			for _, x := range toItems(vm, a.pos[0]) {
-				vm.step(1)
+				vm.step(keySteps)
 				kv := vm.unpack(x, 2)
 				d.set(vm.key(kv[0]), kv[1])
 			}

@@ -12,7 +12,8 @@ const (
 	// MaxDepth is the default nesting of statements and, apart, of expressions.
 	MaxDepth = 200
 	// MaxSteps is the default work of one rendering: about one step per node
-	// evaluated, per element produced, and per 16 bytes of text produced.
+	// evaluated, per element gone through, and per 16 bytes of text produced; more
+	// for what is kept in new lists and dicts.
 	MaxSteps = 10_000_000
 	// MaxCallDepth is the default nesting of calls of macros, callers, blocks
 	// and recursive loops.
@@ -22,7 +23,7 @@ const (
 	// MaxTextBytes is the default size of one string value.
 	MaxTextBytes = 16 << 20
 	// MaxItems is the default length of one list, tuple or dict.
-	MaxItems = 1 << 20
+	MaxItems = 1 << 18
 	// MaxIntBits is the size of an integer.
 	MaxIntBits = 1 << 16
 	// MaxValueDepth is how deep a value may nest to be printed, compared,

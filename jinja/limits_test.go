@@ -103,6 +103,7 @@ func TestHostile(t *testing.T) {
 		loop + "{% set x = range(100000)|list %}" + ends,
 		loop + "{% set x = 3 ** 40000 %}" + ends,
 		"{% set x = 'é' * 1000000 %}" + loop + "{% if x[900000] %}{% endif %}" + ends,
+		"{% set x = 'é' * 1000000 %}" + loop + "{{ x|last }}" + ends,
 		"{% set ns = namespace(x='ab') %}{% for a in range(99) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
 		"{% set ns = namespace(x='ab') %}{% for a in range(99) %}{% set ns.x = ns.x|replace('a', ns.x) %}{% endfor %}",
 		"{% set ns = namespace(x=[1]) %}{% for a in range(99) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
@@ -125,6 +126,9 @@ func TestHostile(t *testing.T) {
 		"{{ x" + strings.Repeat(".a", 100_000) + " }}", "{{ x" + strings.Repeat("|e", 100_000) + " }}",
 		"{{ 1" + strings.Repeat(" if 1 else 1", 50_000) + " }}", "{{ 1" + strings.Repeat(" and 1", 100_000) + " }}",
 		strings.Repeat("{% if 1 %}", 50_000), strings.Repeat("{% for x in y %}", 50_000),
+		"{{ ('é' * 1000000)|wordwrap(1)|length }}", "{{ ('ab' * 1000000)|wordwrap(1)|length }}",
+		"{{ (['a' * 1000000] * 1000)|map('replace', 'a', 'b')|map('length')|sum }}",
+		"{% set ns = namespace(d={}) %}{% for i in range(100000) %}{% set ns.d = dict(ns.d, **{i|string: 1}) %}{% endfor %}",
 	} {
 		start := time.Now()
 		err := outcome(src, limits)

@@ -100,7 +100,7 @@ func addTranslate(m methods) {
 			} else if n, ok := length(a[0]); !ok || a[0].kind == kView {
 				typeError("'%s' object is not subscriptable", typeName(a[0]))
 			} else if int(r) < n {
-				v = itemAt(a[0], int(r))
+				v = itemAt(vm, a[0], int(r))
 			}
 			switch v.kind {
 			case kMissing:

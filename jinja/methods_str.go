@@ -224,6 +224,7 @@ func replaceText(vm *machine, t, old, new *text, count int) Value {
 	if n == 0 {
 		return strVal(t)
 	}
+	vm.step(n)
 	if grow := len(new.s) - len(old.s); grow > 0 && n > vm.limits.TextBytes/grow {
 		vm.fits(1 << 62)
 	}

@@ -209,6 +209,8 @@ func escapeHTML(vm *machine, v Value) *text {
 	if !strings.ContainsAny(t.s, "&<>'\"") {
 		return safeText(t)
 	}
+	vm.fits(len(t.s) + 4*strings.Count(t.s, "&") + 3*(strings.Count(t.s, "<")+strings.Count(t.s, ">")) +
+		4*(strings.Count(t.s, "'")+strings.Count(t.s, "\"")))
 	return safeText(t.mapRunes(func(dst []byte, _ int, r rune) []byte {
 		switch r {
 		case '&':

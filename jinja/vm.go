@@ -133,6 +133,10 @@ const (
 	pollSteps = 4096
 	// stepBytes is how many bytes of text cost one step.
 	stepBytes = 16
+	// itemSteps and keySteps are the steps of an item of a new list and of a key
+	// of a copied dict, which cost memory and hashing.
+	itemSteps = 2
+	keySteps  = 8
 )
 
 func (vm *machine) step(n int) {
@@ -180,7 +184,7 @@ func (vm *machine) room(n int) {
 	if n > vm.limits.Items {
 		limitError("items", "more than %d in one value", vm.limits.Items)
 	}
-	vm.step(n)
+	vm.step(n * itemSteps)
 }
 
 // grow checks and charges one more item in a container of n.

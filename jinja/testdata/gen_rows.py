@@ -239,6 +239,9 @@ a{# c #}b{#- c -#} d {#+ e #}
 {{ dict.from_keys([('a',1)]) }}{{ dict.foo is defined }}{{ dict['x']({'a':1}, b=2) }}{{ dict.foo }}{{ dict[1] }}{{ dict['a'] is callable }}
 {{ dict.fromkeys('ab') }}{{ dict.fromkeys([1,2], 0) }}{{ dict.keys(d) }}{{ dict.get(d,'b') }}
 {{ dict.get() }}
+{{ '%s %(a)s' % {'a': 1} }} {{ '%(a)s%%' % {'a': 1} }} {{ '%(a)*d' % {'a': 3} }}
+{{ '%(a)s %s' % {'a': 1} }}
+{{ '%(a)s %(b)5.2f %(a)r' % {'a': 'x', 'b': 2} }}
 {{ dict.get(1) }}
 {{ dict.foo.bar }}{{ dict.__class__ }}{{ dict.foo.bar() }}
 {{ self }}
