@@ -104,6 +104,7 @@ func TestHostile(t *testing.T) {
 		loop + "{% set x = 3 ** 40000 %}" + ends,
 		"{% set x = 'é' * 1000000 %}" + loop + "{% if x[900000] %}{% endif %}" + ends,
 		"{% set x = 'é' * 1000000 %}" + loop + "{{ x|last }}" + ends,
+		"{% set x = 'é' * 1000000 %}" + loop + "{{ x.startswith('a', 900000) }}" + ends,
 		"{% set ns = namespace(x='ab') %}{% for a in range(99) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
 		"{% set ns = namespace(x='ab') %}{% for a in range(99) %}{% set ns.x = ns.x|replace('a', ns.x) %}{% endfor %}",
 		"{% set ns = namespace(x=[1]) %}{% for a in range(99) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",

@@ -8,7 +8,7 @@ func addSearchMethods(m methods) {
 		m.add(name, "sub, start=None, end=None, /", func(vm *machine, self Value, a []Value) Value {
 			t, sub := self.text(), argText(name, a[0])
 			vm.charge(len(t.s))
-			i, j, ok := window(t, a[1], a[2])
+			i, j, ok := window(vm, t, a[1], a[2])
 			at := -1
 			if ok {
 				if last {
@@ -33,7 +33,7 @@ func addSearchMethods(m methods) {
 	m.add("count", "sub, start=None, end=None, /", func(vm *machine, self Value, a []Value) Value {
 		t, sub := self.text(), argText("count", a[0])
 		vm.charge(len(t.s))
-		i, j, ok := window(t, a[1], a[2])
+		i, j, ok := window(vm, t, a[1], a[2])
 		if !ok {
 			return intVal(0)
 		}
@@ -41,7 +41,7 @@ func addSearchMethods(m methods) {
 	})
 	affix := func(name string, has func(s, p string) bool) {
 		m.add(name, "prefix, start=None, end=None, /", func(vm *machine, self Value, a []Value) Value {
-			i, j, ok := window(self.text(), a[1], a[2])
+			i, j, ok := window(vm, self.text(), a[1], a[2])
 			test := func(v Value) bool {
 				use(v)
 				if v.kind != kStr {
@@ -107,7 +107,7 @@ func addSearchMethods(m methods) {
 
 // window is the bytes of t between two code points, as find takes them. It is
 // not ok where the start is past the end of the text.
-func window(t *text, start, end Value) (i, j int, ok bool) {
+func window(vm *machine, t *text, start, end Value) (i, j int, ok bool) {
 	if start.kind == kNone && end.kind == kNone {
 		return 0, len(t.s), true
 	}
@@ -129,6 +129,9 @@ func window(t *text, start, end Value) (i, j int, ok bool) {
 	a, b := at(start, 0), min(at(end, n), n)
 	if a > b {
 		return 0, 0, false
+	}
+	if !t.ascii() {
+		vm.charge(a + b) // both characters are counted to
 	}
 	return t.offset(a), t.offset(b), true
 }
