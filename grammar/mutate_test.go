@@ -3,6 +3,7 @@ package grammar
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -17,14 +18,7 @@ func decode(text []byte) (v any, ok bool) {
 }
 
 // names returns the names of an object in order.
-func names(o object) []string {
-	var out []string
-	for k := range o {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
-}
+func names[V any](o map[string]V) []string { return slices.Sorted(maps.Keys(o)) }
 
 // sites counts the values in v, itself included.
 func sites(v any) int {

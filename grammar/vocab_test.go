@@ -152,16 +152,23 @@ func someEnd(g *Grammar, p *position) ([]byte, bool) {
 	}
 	pieces := []string{"}", "]", `"`, ":"}
 	if g.schema != nil {
+		// Where names are told apart each name has states of its own, and a search meets more than MaxLazyStates.
+		if slices.ContainsFunc(g.schema.m.objects, func(o *objectInfo) bool { return o.tracked }) {
+			return nil, false
+		}
 		pieces = append([]string{"}", "]", ","}, written(g.schema.doc)...)
 		pieces = append(pieces, "null", "false", "0", "1", `"`, ":", "[", "{")
 	}
 	for b := '0'; b < 0x7F; b++ {
 		pieces = append(pieces, string(b))
 	}
-	for b := 0xFF; b > 0; b-- {
+	for b := ' '; b < '0'; b++ {
+		pieces = append(pieces, string(b))
+	}
+	for b := 0x80; b < 0xF5; b += 3 {
 		pieces = append(pieces, string([]byte{byte(b)}))
 	}
-	return searchEnd(g.a, p, pieces, 2000, true)
+	return searchEnd(g.a, p, pieces, 120, true)
 }
 
 // written returns the texts of the strings of a schema, names and values.
