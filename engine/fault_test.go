@@ -361,3 +361,46 @@ func TestStepThatPanics(t *testing.T) {
 		mustCount(t, e)
 	}
 }
+
+// TestFaultOfASession: a panic in the work for a session's request leaves the session empty or whole, and of use.
+func TestFaultOfASession(t *testing.T) {
+	for _, where := range []place{atFits, atStart, atAdd, atAdded, atAdvance, atFinish, atCompose} {
+		for _, at := range []int{1, 2, 3} {
+			e, d := openFake(t, Options{Context: 150, Batch: 24, Sequences: 4})
+			s := e.NewSession()
+			first := mustRun(t, e, Request{Prompt: story(20), MaxTokens: 4, Sampling: greedy(), Session: s})
+			n := 0
+			onLoop(t, e, func() {
+				e.inject = func(p place) {
+					if p == where {
+						if n++; n == at {
+							panic("a fault at " + string(p))
+						}
+					}
+				}
+			})
+			turn := slices.Concat(story(20), first.ids, []int32{5})
+			r := Request{Prompt: turn, MaxTokens: 6, Sampling: greedy(), Session: s}
+			want := fakeReply(t, r, d.vocab, 150)
+			for i := range 3 {
+				j, err := e.Submit(context.Background(), r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := within(t, "a session's request", func() result { return collect(j) })
+				if got.err != nil && !errors.Is(got.err, ErrInternal) || !slices.Equal(got.ids, want[:len(got.ids)]) || i == 2 && (n < at || got.err == nil) && len(got.ids) == 0 {
+					t.Errorf("%s, %d: request %d ended with %v after %v", where, at, i, got.err, got.ids)
+				}
+			}
+			onLoop(t, e, func() { e.inject = nil })
+			mustIDs(t, "the session after it", mustRun(t, e, r).ids, want)
+			onLoop(t, e, func() {
+				if err := e.arena.Check(e.holders()); err != nil {
+					t.Errorf("%s, %d: %v", where, at, err)
+				}
+			})
+			s.Close()
+			mustCount(t, e)
+		}
+	}
+}

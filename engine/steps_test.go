@@ -245,30 +245,32 @@ func newScript(t *testing.T, r *rand.Rand, size int) *script {
 func TestScripts(t *testing.T) {
 	runs, size := 25, 40
 	if os.Getenv("MINFER_LONG") != "" {
-		runs, size = 3000, 60
+		runs, size = 1000, 60
 	}
 	stages := map[string]int{}
 	cached, gaveWay := 0, 0
 	for run := range runs {
-		s := newScript(t, rand.New(rand.NewPCG(uint64(run), 11)), size)
-		onLoop(t, s.e, func() { s.d.step = s.step })
-		within(t, fmt.Sprintf("no request starves: script %d", run), func() bool { s.run(); return true })
-		counts := map[Reason]int{}
-		for i := range s.tales {
-			s.judge(i)
-			counts[s.got[i].reason]++
-		}
-		onLoop(t, s.e, func() { s.d.step = nil })
-		settled(t, s.e, counts)
-		mustCount(t, s.e)
-		for k, n := range s.stages {
-			stages[k] += n
-		}
-		c := s.e.Counters()
-		cached, gaveWay = cached+c.Cached, gaveWay+c.GaveWay
-		if t.Failed() {
-			t.Fatalf("script %d on %+v", run, s.e.options)
-		}
+		t.Run(fmt.Sprint(run), func(t *testing.T) {
+			s := newScript(t, rand.New(rand.NewPCG(uint64(run), 11)), size)
+			onLoop(t, s.e, func() { s.d.step = s.step })
+			within(t, "no request starves", func() bool { s.run(); return true })
+			counts := map[Reason]int{}
+			for i := range s.tales {
+				s.judge(i)
+				counts[s.got[i].reason]++
+			}
+			onLoop(t, s.e, func() { s.d.step = nil })
+			settled(t, s.e, counts)
+			mustCount(t, s.e)
+			for k, n := range s.stages {
+				stages[k] += n
+			}
+			c := s.e.Counters()
+			cached, gaveWay = cached+c.Cached, gaveWay+c.GaveWay
+			if t.Failed() {
+				t.Logf("%+v", s.e.options)
+			}
+		})
 	}
 	t.Logf("%d tokens cached, %d times a request gave way, cancelled: %v", cached, gaveWay, stages)
 	for _, k := range []string{"queued", "gave way", "behind another", "prefilling", "decoding", "ended"} {
