@@ -67,9 +67,11 @@ func TestFaultAnywhere(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(string(place), " ", "_"), func(t *testing.T) {
 			for _, at := range []int{1, 2, 5, 17, 60} {
-				for _, copies := range []string{"", "1"} {
-					t.Setenv("MINFER_NO_KV_SHARE", copies)
+				faultAt(t, place, at, blast)
+				if place == atReady || place == atTake || place == atReclaim {
+					t.Setenv("MINFER_NO_KV_SHARE", "1")
 					faultAt(t, place, at, blast)
+					t.Setenv("MINFER_NO_KV_SHARE", "")
 				}
 			}
 		})
