@@ -1,6 +1,9 @@
 package sample
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // filter runs the truncation filters and the draw. While no filter has cut the
 // row, the whole row is in play (dense.go); then a list of candidates is, in
@@ -140,28 +143,28 @@ func (s *Sampler) typical() {
 	mean := weighted / total
 	s.scores = s.scores[:0]
 	for i := range s.cands {
-		s.scores = append(s.scores, makeKey(-distance(s.cands[i].logit, top, mean), i))
+		c := &s.cands[i]
+		s.scores = append(s.scores, score{makeKey(-distance(c.logit, top, mean), int(c.id)), c.e})
 	}
-	// Equal distances: the position in candidate order decides.
-	slices.Sort(s.scores)
+	slices.SortFunc(s.scores, func(a, b score) int { return cmp.Compare(a.key, b.key) }) // of equal distances the lower id first
 	want, sum := float64(s.cfg.TypicalP*total), 0.0
-	keep := len(s.scores)
-	for i, k := range s.scores {
-		if sum += s.cands[keyID(k)].e; sum > want {
-			keep = i + 1
+	last := s.scores[len(s.scores)-1].key
+	for _, x := range s.scores {
+		if sum += x.e; sum > want {
+			last = x.key
 			break
 		}
 	}
-	kept := s.scores[:keep]
-	for i, k := range kept {
-		kept[i] = key(keyID(k))
-	}
-	slices.Sort(kept)
-	for i, pos := range kept {
-		s.cands[i] = s.cands[pos]
-	}
-	s.cands = s.cands[:keep]
+	s.cands = slices.DeleteFunc(s.cands, func(c candidate) bool {
+		return makeKey(-distance(c.logit, top, mean), int(c.id)) > last
+	})
 	s.weigh()
+}
+
+// A score is a candidate's place in the order of the typical filter, and its weight.
+type score struct {
+	key key
+	e   float64
 }
 
 // distance is |x - mean| for x = logit - top, as the typical filter compares it.

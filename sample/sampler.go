@@ -28,7 +28,7 @@ type Sampler struct {
 	recent  []int32
 	z       []int32
 	repeats []key
-	scores  []key
+	scores  []score
 }
 
 // candidate is a token that is still in play.
