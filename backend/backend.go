@@ -22,6 +22,7 @@ var (
 	ErrNotBuilt    = errors.New("backend not compiled into this build") // a known name that this build leaves out
 	ErrUnusable    = errors.New("backend not available on this machine")
 	ErrUnsupported = errors.New("not supported by this backend") // op, type or shape
+	ErrStopped     = errors.New("step stopped")                  // by Batch.Stop
 	ErrRun         = errors.New("step failed")                   // a program stopped; the device stays usable
 )
 
@@ -133,6 +134,9 @@ type Batch struct {
 	Cells     []int32  // KV cell that each row is stored to
 	OutRows   []int32  // rows whose logits are wanted, ascending
 	Seqs      []SeqRun // the rows, in order, by sequence
+	// Stop, unless it is nil, is asked now and then while the step runs, from any goroutine. Where it reports true Run ends
+	// early with ErrStopped; what the cells of the batch's rows hold is undefined then.
+	Stop func() bool
 }
 
 // A SeqRun is the rows of one sequence in a batch: consecutive rows at consecutive positions.

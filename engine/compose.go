@@ -173,7 +173,7 @@ func (e *Engine) add(s *sequence, rows, outputs int) (added bool) {
 	at := s.cells.Len()
 	for {
 		e.reclaim(rows)
-		e.openTiles(at, rows)
+		e.openTiles(s, at, rows)
 		err := s.cells.Append(rows)
 		if err == nil {
 			break
@@ -204,12 +204,15 @@ func (e *Engine) add(s *sequence, rows, outputs int) (added bool) {
 	return true
 }
 
-// openTiles gives up kept prefixes, the least recently used first, where rows that follow at cells begin tiles and whole
-// tiles are not free: in what is left between the cells of others keys would lie in pieces, and attention would gather
-// them in every step from then on. It stops at a prefix whose end opens no tile.
-func (e *Engine) openTiles(at, rows int) {
-	last := (at + kv.TileCells - 1) / kv.TileCells
-	need := (at+rows+kv.TileCells-1)/kv.TileCells - last
+// openTiles gives up kept prefixes, the least recently used first, where rows that follow at cells of s would fill tiles, or
+// begin one that it goes on to fill as it generates, and whole tiles are not free: in what is left between the cells of
+// others keys would lie in pieces, and attention would gather them in every step from then on. It stops at a prefix whose
+// end opens no tile.
+func (e *Engine) openTiles(s *sequence, at, rows int) {
+	need := rows / kv.TileCells
+	if s.decoding && at%kv.TileCells == 0 {
+		need = max(need, 1)
+	}
 	for open := e.arena.OpenTiles(); open < need && len(e.prefixes.kept) > 0; {
 		e.prefixes.drop(0)
 		had := open

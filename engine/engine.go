@@ -170,6 +170,7 @@ func prepare(m model.Model, o Options) (*Engine, error) {
 		options: o, model: m, selected: selected, device: device, programs: graph.NewCache[backend.Program](maxPrograms),
 		wake: make(chan struct{}, 1), done: make(chan struct{}), prefixes: newPrefixes(o.Context),
 	}
+	e.batch.Stop = e.abandoned
 	e.print = sync.OnceValues(e.fingerprint)
 	e.memory, err = e.fit()
 	return e, err

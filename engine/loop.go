@@ -193,6 +193,10 @@ func (e *Engine) step() error {
 	}
 	e.stalled = 0
 	logits, err := e.compute(params)
+	if errors.Is(err, backend.ErrStopped) {
+		e.reap()
+		return nil
+	}
 	if err != nil {
 		for _, p := range e.plan {
 			e.finish(p.seq, ReasonFailure, err)
@@ -205,6 +209,16 @@ func (e *Engine) step() error {
 		row += p.outputs
 	}
 	return nil
+}
+
+// abandoned reports whether nobody waits for the step that runs: the caller of every sequence in it has gone.
+func (e *Engine) abandoned() bool {
+	for _, p := range e.plan {
+		if p.seq.job.ctx.Err() == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // compute runs the composed batch.

@@ -271,3 +271,64 @@ func BenchmarkShares(b *testing.B) {
 		}
 	})
 }
+
+// TestAbandonedStep: a step ends early once the callers of all its sequences have gone, not before; the cells it had written
+// are given up and what came before it is kept.
+func TestAbandonedStep(t *testing.T) {
+	e, d := openFake(t, Options{Context: 400, Batch: 24, Sequences: 2})
+	for _, gone := range []int{1, 2} {
+		var jobs []*Job
+		var cancels []context.CancelFunc
+		seen := make(chan bool, 1)
+		onLoop(t, e, func() {
+			for i := range 2 {
+				ctx, cancel := context.WithCancel(context.Background())
+				j, err := e.Submit(ctx, ask(append([]int32{int32(gone), int32(i)}, story(100)...), 3))
+				if err != nil {
+					t.Error(err)
+				}
+				jobs, cancels = append(jobs, j), append(cancels, cancel)
+			}
+			steps := 0
+			d.step = func(b *backend.Batch) error {
+				if steps++; steps != 3 {
+					return nil
+				}
+				for _, cancel := range cancels[:gone] {
+					cancel()
+				}
+				stop := b.Stop()
+				seen <- stop
+				if stop {
+					return backend.ErrStopped
+				}
+				return nil
+			}
+		})
+		for i, j := range jobs {
+			r := within(t, "a request of an abandoned step", func() result { return collect(j) })
+			if want := i < gone; want != (r.reason == ReasonCancel && errors.Is(r.err, context.Canceled)) {
+				t.Errorf("%d of 2 gone: request %d ended with %s, %v", gone, i, r.reason, r.err)
+			}
+			cancels[i]()
+		}
+		if stop := <-seen; stop != (gone == 2) {
+			t.Errorf("%d of 2 gone: the step may stop: %v", gone, stop)
+		}
+		onLoop(t, e, func() { d.step = nil })
+	}
+	if c := e.Counters(); c.Faults != 0 || c.Ended[ReasonFailure] != 0 {
+		t.Errorf("%+v", c)
+	}
+	// The evaluated beginning of an abandoned prompt serves the next request, with the same reply.
+	prompt := append([]int32{2, 0}, story(100)...)
+	j, err := e.Submit(context.Background(), ask(prompt, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := collect(j)
+	if want := fakeReply(t, ask(prompt, 3), d.vocab, 400); r.err != nil || !slices.Equal(r.ids, want) || r.stats.Cached != 24 {
+		t.Errorf("after an abandoned step: %v, %v with %d cached; want %v", r.ids, r.err, r.stats.Cached, want)
+	}
+	mustCount(t, e)
+}

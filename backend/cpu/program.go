@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/minfer-go/minfer/backend"
@@ -32,8 +33,11 @@ func (p *Program) Run(b *backend.Batch) (backend.Logits, error) {
 			t.cover(len(s.Cells) - 1)
 		}
 	}
-	err := p.device.team.Run(p.steps)
+	err := p.device.team.RunUntil(p.steps, b.Stop)
 	p.batch = nil
+	if errors.Is(err, team.ErrStopped) {
+		return backend.Logits{}, fmt.Errorf("%w: %w", backend.ErrStopped, err)
+	}
 	if err != nil {
 		return backend.Logits{}, fmt.Errorf("%w: %w", backend.ErrRun, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/minfer-go/minfer/backend"
@@ -439,4 +440,29 @@ func TestInfo(t *testing.T) {
 	if b.Name() != "cpu" || b.Usable() != nil || b.Fuses() != graph.AllRules || b.KVTypes()[0] != quant.F16 {
 		t.Error("the backend describes itself otherwise")
 	}
+}
+
+// A step ends early when its batch says so; the program goes on with the next.
+func TestRunStops(t *testing.T) {
+	r := tinyRig(t, backend.Options{Threads: 2})
+	program := r.program(r.graph(6, 1, graph.AllRules))
+	b := r.single(6)
+	b.OutRows = b.OutRows[5:]
+	l, err := program.Run(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := append([]float32(nil), l.Data...)
+	for _, after := range []int32{0, 1, 4} {
+		var asked atomic.Int32
+		b.Stop = func() bool { return asked.Add(1) > after }
+		if _, err := program.Run(b); !errors.Is(err, backend.ErrStopped) || errors.Is(err, backend.ErrRun) || asked.Load() != after+1 {
+			t.Errorf("asked %d times, %v; want ErrStopped at time %d", asked.Load(), err, after+1)
+		}
+	}
+	b.Stop = func() bool { return false }
+	if l, err = program.Run(b); err != nil {
+		t.Fatal(err)
+	}
+	mustEqual(t, "after stops", l.Data, want)
 }

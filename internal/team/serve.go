@@ -78,6 +78,10 @@ func (w *Worker) advance() {
 	t := w.team
 	for t.cur++; t.cur < len(t.steps) && !t.fault.seen(); t.cur++ {
 		w.step, w.task = t.cur, -1
+		if t.stop != nil && t.stop() {
+			t.fault.set(ErrStopped)
+			break
+		}
 		step := t.steps[t.cur]
 		n := step.Tasks()
 		if n < 0 || n > MaxTasks {

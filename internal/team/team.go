@@ -32,6 +32,8 @@ var (
 	ErrPanic = errors.New("team: step panicked")
 	// ErrTasks is wrapped by the error of a Run in which a step gave a task count below 0 or above MaxTasks.
 	ErrTasks = errors.New("team: bad task count")
+	// ErrStopped is returned by RunUntil when it was told to stop.
+	ErrStopped = errors.New("team: stopped")
 	// ErrClosed is returned by Run and EnsureScratch after Close.
 	ErrClosed = errors.New("team: closed")
 	// ErrScratch is wrapped by the error of EnsureScratch for a size below 0 or above MaxScratch.
@@ -90,6 +92,7 @@ type Team struct {
 
 	// Of the run and the step that is open; written by the worker that advances the run, read by those that hold a claim.
 	steps []Step
+	stop  func() bool // nil for never
 	cur   int
 	tasks int
 	size  int    // tasks in one unit
@@ -201,14 +204,18 @@ func (t *Team) Close() {
 // likewise, with an error that wraps ErrTasks. The team stays usable. Run allocates nothing unless it fails.
 //
 // Concurrent calls wait for each other. The slice and the steps are not kept after Run returns.
-func (t *Team) Run(steps []Step) error {
+func (t *Team) Run(steps []Step) error { return t.RunUntil(steps, nil) }
+
+// RunUntil is Run that asks stop, unless it is nil, before each step, on any worker, and ends with ErrStopped where it
+// reports true.
+func (t *Team) RunUntil(steps []Step, stop func() bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
 		return ErrClosed
 	}
 	w := t.workers[0]
-	t.steps, t.cur = steps, -1
+	t.steps, t.stop, t.cur = steps, stop, -1
 	t.finished.Store(0)
 	if crowded := len(t.workers) > runtime.GOMAXPROCS(0); crowded != t.crowded.Load() {
 		t.crowded.Store(crowded)
@@ -232,7 +239,7 @@ func (w *Worker) finish() {
 			w.wait()
 		}
 	}
-	t.steps = nil
+	t.steps, t.stop = nil, nil
 }
 
 // help is the life of a worker other than 0.

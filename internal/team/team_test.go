@@ -455,3 +455,25 @@ func work(n int) {
 		workSink.Add(1)
 	}
 }
+
+// TestRunUntil stops before a step, whichever worker would open it, and leaves the team usable.
+func TestRunUntil(t *testing.T) {
+	for _, n := range sizes() {
+		tm := New(n)
+		for _, after := range []int32{0, 1, 5} {
+			var done, asked atomic.Int32
+			steps := make([]Step, 8)
+			for i := range steps {
+				steps[i] = &fn{3, func(*Worker, int) { done.Add(1) }}
+			}
+			err := tm.RunUntil(steps, func() bool { return asked.Add(1) > after })
+			if !errors.Is(err, ErrStopped) || done.Load() != 3*after {
+				t.Errorf("%d workers: %d tasks were done, %v; want those of %d steps and ErrStopped", n, done.Load(), err, after)
+			}
+			if err := tm.Run(steps); err != nil || done.Load() != 3*after+24 {
+				t.Errorf("%d workers: a run after a stop: %v, %d tasks", n, err, done.Load())
+			}
+		}
+		tm.Close()
+	}
+}
