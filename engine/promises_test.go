@@ -332,3 +332,41 @@ func TestAbandonedStep(t *testing.T) {
 	}
 	mustCount(t, e)
 }
+
+// TestWholeTiles: in an arena full of kept prompts a reply goes on in whole tiles, its keys in one piece each, at the cost of
+// the oldest of them; while cells are left over that nobody needs whole, nothing is given up.
+func TestWholeTiles(t *testing.T) {
+	e, d := openFake(t, Options{Context: 20 * kv.TileCells, Batch: 24})
+	for i := range int32(3) { // six tiles and a piece each: no whole tile is left
+		mustRun(t, e, ask(slices.Concat([]int32{700 + i}, story(100)), 0))
+	}
+	kept := func() (n int) {
+		onLoop(t, e, func() { n = len(e.prefixes.kept) })
+		return n
+	}
+	if n := kept(); n != 3 {
+		t.Fatalf("%d prompts are kept", n)
+	}
+	pieces := 0
+	onLoop(t, e, func() {
+		d.step = func(b *backend.Batch) error {
+			for _, s := range b.Seqs {
+				for p, c := range s.Cells {
+					if first := s.Cells[p-p%kv.TileCells]; c != first+int32(p%kv.TileCells) || first%kv.TileCells != 0 {
+						pieces++
+					}
+				}
+			}
+			return nil
+		}
+	})
+	r := mustRun(t, e, ask(slices.Concat([]int32{710}, story(kv.TileCells-1)), 3*kv.TileCells))
+	if pieces > 0 {
+		t.Errorf("%d times a cell of %d lay outside of its tile", pieces, len(r.ids))
+	}
+	if n := kept(); n != 3 { // two of the old ones, and this
+		t.Errorf("%d prompts are kept afterwards", n)
+	}
+	onLoop(t, e, func() { d.step = nil })
+	mustCount(t, e)
+}

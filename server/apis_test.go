@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/minfer-go/minfer/engine"
 )
 
 func TestCompletions(t *testing.T) {
@@ -293,6 +295,13 @@ func TestPlainEndpoints(t *testing.T) {
 	}
 	if status, _, body := get("/health"); status != 200 || parse(t, body).text("status") != "ok" {
 		t.Errorf("%d %s", status, body)
+	}
+	broken := rigOn(t, tiny(t, engine.Options{Context: 64}))
+	if err := broken.server.model.Engine.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, body := broken.do(http.MethodGet, "/health", ""); status != 503 || parse(t, body).text("status") != "failed" || parse(t, body).text("error") == "" {
+		t.Errorf("an engine that takes no requests: %d %s", status, body)
 	}
 	if _, _, body := get("/v1/models"); parse(t, body).text("data", 0, "id") != "tiny" || parse(t, body).number("data", 0, "meta", "n_ctx") != 1024 {
 		t.Error(body)

@@ -106,7 +106,7 @@ func asAPIError(err error) *apiError {
 	default:
 		e.status, e.kind, e.code = http.StatusInternalServerError, "server_error", "internal_error"
 		if errors.Is(err, engine.ErrInternal) { // its text has a stack, which is for the log alone
-			e.message, _, _ = strings.Cut(err.Error(), "\n")
+			e.message = firstLine(err)
 		}
 	}
 	return e

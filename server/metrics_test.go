@@ -14,7 +14,7 @@ import (
 
 // families are all that /metrics has; those of MINFER_OP_TIMING and of a memory budget come only with them.
 var families = []string{
-	"requests_total", "requests_completed_total", "requests_rejected_total", "requests_in_flight", "jobs_dropped_total", "worker_stalled_total",
+	"requests_total", "requests_completed_total", "requests_rejected_total", "requests_in_flight", "jobs_dropped_total", "worker_stalled_total", "engine_faults_total",
 	"queue_depth", "worker_pending_jobs", "requests_running", "requests_gave_way_total", "prompt_tokens_total", "prompt_tokens_cached_total",
 	"completion_tokens_total", "completion_tokens_per_second", "draining", "drain_abandoned_requests",
 	"memory_weights_bytes", "memory_pool_bytes", "memory_live_bytes", "memory_peak_live_bytes", "memory_idle_slots", "memory_reserved_classes",

@@ -136,8 +136,18 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) error {
 	if s.draining.Load() {
 		status, word = http.StatusServiceUnavailable, "draining"
 	}
-	writeJSON(w, status, map[string]any{
+	answer := map[string]any{
 		"status": word, "slots": s.model.Engine.Sequences(), "slots_idle": max(0, s.model.Engine.Sequences()-c.Running), "queued": c.Queued,
-	})
+	}
+	if err := s.model.Engine.Err(); err != nil && status == http.StatusOK {
+		status, answer["status"], answer["error"] = http.StatusServiceUnavailable, "failed", firstLine(err)
+	}
+	writeJSON(w, status, answer)
 	return nil
+}
+
+// firstLine is an error's text without the stack that may follow.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
 }

@@ -33,6 +33,7 @@ func (s *Server) writeRequests(p *page, c engine.Counters) {
 	p.gauge("minfer_requests_in_flight", "Requests accepted and not yet finished.", float64(m.inFlight.Load()))
 	p.counter("minfer_jobs_dropped_total", "Requests that found no place: the queue was full, or they waited too long.", float64(m.dropped.Load()))
 	p.counter("minfer_worker_stalled_total", "Times that the engine made no progress and failed its requests.", float64(c.Stalled))
+	p.counter("minfer_engine_faults_total", "Panics that the engine contained.", float64(c.Faults))
 	p.gauge("minfer_queue_depth", "Requests that wait to start.", float64(c.Queued))
 	p.gauge("minfer_worker_pending_jobs", "Requests that the engine holds and that do not run.", float64(c.Queued))
 	p.gauge("minfer_requests_running", "Requests that the engine works on.", float64(c.Running))
