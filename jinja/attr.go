@@ -118,6 +118,7 @@ func property(vm *machine, v Value, name string) Value {
 	case kInt, kBig, kBool:
 		switch name {
 		case "real", "numerator":
+			chargeBig(vm, v)
 			return arith("+", v, intVal(0)).withData(v.data)
 		case "imag":
 			return intVal(0)
@@ -261,7 +262,7 @@ func getAttr(vm *machine, v, name Value) Value {
 		}
 	}
 	if isDictClass(v) && !mutators[kDict][s] && !strings.HasPrefix(s, "_") {
-		return dictAlias(v, name)
+		return dictAlias(vm, v, name)
 	}
 	return undefAttr(v, name)
 }
@@ -277,7 +278,8 @@ func isDictClass(v Value) bool {
 // dictAlias is dict[k], an alias of the class that is called like the class. A
 // name that dict has not is such an item: published templates count on it with
 // dict.from_keys(pairs).
-func dictAlias(v, k Value) Value {
+func dictAlias(vm *machine, v, k Value) Value {
+	vm.scanned(k)
 	return Value{kind: kFunc, ref: &function{
 		name: "dict[" + shortRepr(k) + "]", alias: true, call: v.ref.(*function).call,
 	}}
@@ -327,10 +329,11 @@ func getItem(vm *machine, v, k Value) Value {
 		}
 	case kFunc:
 		if isDictClass(v) {
-			return dictAlias(v, k)
+			return dictAlias(vm, v, k)
 		}
 	}
 	if k.kind == kStr {
+		vm.charge(len(k.text().s))
 		if x := attribute(vm, v, k.text().s); !x.missing() {
 			return x
 		}
@@ -345,6 +348,7 @@ func itemAt(vm *machine, v Value, i int) Value {
 		if !v.text().ascii() {
 			vm.charge(i) // the character is counted to
 		}
+		vm.step(textSteps)
 		return strVal(v.text().points(i, i+1))
 	case kRange:
 		r := v.rng()
@@ -377,6 +381,7 @@ func slice(vm *machine, v, start, stop, step Value) Value {
 		if by == 1 {
 			return strVal(t.points(from, from+count))
 		}
+		vm.scan(len(t.s))
 		return strVal(pick(t, from, by, count))
 	case kRange:
 		r := v.rng()

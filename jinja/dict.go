@@ -115,6 +115,10 @@ func (vm *machine) key(v Value) Value {
 	switch v.kind {
 	case kStr:
 		vm.charge(len(v.text().s))
+	case kBig:
+		vm.charge(v.big().BitLen() / 4)
+	case kFloat:
+		vm.step(keySteps)
 	case kTuple:
 		vm.charge(maxKeyBytes)
 	}
@@ -135,7 +139,7 @@ func (d *dict) find(h hkey) int {
 			}
 			continue
 		}
-		if k.kind != kStr {
+		if k.kind != kStr && (k.kind == kTuple) == (h.k == kTuple) {
 			if x, _ := hash(k, 0); x == h {
 				return i
 			}
@@ -167,7 +171,7 @@ func (d *dict) set(k, v Value) {
 		d.index[h] = len(d.keys) - 1
 		return
 	}
-	if len(d.keys) > smallDict {
+	if len(d.keys) > smallDict || k.kind == kTuple { // a tuple is costly to compare
 		d.index = make(map[hkey]int, 2*len(d.keys))
 		for i, k := range d.keys {
 			h, _ := hash(k, 0)

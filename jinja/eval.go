@@ -1,6 +1,9 @@
 package jinja
 
-func (x *constE) eval(*machine, *frame) Value { return x.v }
+func (x *constE) eval(vm *machine, _ *frame) Value {
+	vm.step(1)
+	return x.v
+}
 
 func (x *nameE) eval(vm *machine, f *frame) Value {
 	vm.step(1)
@@ -22,17 +25,17 @@ func evalAll(vm *machine, f *frame, xs []expr) []Value {
 }
 
 func (x *tupleE) eval(vm *machine, f *frame) Value {
-	vm.step(len(x.items))
+	vm.step(len(x.items) + itemSteps)
 	return tupleVal(evalAll(vm, f, x.items))
 }
 
 func (x *listE) eval(vm *machine, f *frame) Value {
-	vm.step(len(x.items) + 1)
+	vm.step(len(x.items) + itemSteps)
 	return listVal(evalAll(vm, f, x.items))
 }
 
 func (x *dictE) eval(vm *machine, f *frame) Value {
-	vm.step(len(x.keys) + 1)
+	vm.step(keySteps * (len(x.keys) + 1))
 	d := newDict(len(x.keys))
 	for i := range x.keys {
 		k := x.keys[i].eval(vm, f)
@@ -44,6 +47,7 @@ func (x *dictE) eval(vm *machine, f *frame) Value {
 }
 
 func (x *condE) eval(vm *machine, f *frame) Value {
+	vm.step(1)
 	if truth(x.test.eval(vm, f)) {
 		return x.yes.eval(vm, f)
 	}
@@ -54,6 +58,7 @@ func (x *condE) eval(vm *machine, f *frame) Value {
 }
 
 func (x *logicE) eval(vm *machine, f *frame) Value {
+	vm.step(1)
 	l := x.l.eval(vm, f)
 	if truth(l) == x.or {
 		return l
@@ -62,10 +67,12 @@ func (x *logicE) eval(vm *machine, f *frame) Value {
 }
 
 func (x *unaryE) eval(vm *machine, f *frame) Value {
+	vm.step(1)
 	v := x.x.eval(vm, f)
 	if x.op == "not" {
 		return boolVal(!truth(v))
 	}
+	chargeBig(vm, v)
 	vm.line = int(x.line)
 	use(v)
 	if !v.isNumber() {
@@ -264,7 +271,9 @@ func (a *callArgs) eval(vm *machine, f *frame) args {
 	if a.star != nil {
 		v := a.star.eval(vm, f)
 		use(v)
-		r.pos = append(r.pos, toItems(vm, v)...)
+		items := toItems(vm, v)
+		vm.room(len(items))
+		r.pos = append(r.pos, items...)
 	}
 	if a.starstar != nil {
 		v := a.starstar.eval(vm, f)
@@ -272,12 +281,15 @@ func (a *callArgs) eval(vm *machine, f *frame) args {
 		if v.kind != kDict {
 			typeError("argument after ** must be a mapping, not %s", typeName(v))
 		}
+		vm.room(v.dict().len())
+		vm.step(keySteps * v.dict().len())
 		r.names = append([]string{}, r.names...)
 		r.keys = make([]Value, len(r.names))
 		for i, k := range v.dict().keys {
 			if k.kind != kStr {
 				typeError("keywords must be strings")
 			}
+			vm.step(len(r.names)/4 + 1) // each is compared with those before
 			if _, ok := r.get(k.text().s); ok {
 				typeError("got multiple values for keyword argument %s", quote(k.text().s))
 			}

@@ -3,6 +3,7 @@ package jinja
 // run executes statements until one of them leaves a loop.
 func (vm *machine) run(f *frame, list []stmt) flow {
 	for _, s := range list {
+		vm.step(1)
 		if fl := s.exec(vm, f); fl != flowNext {
 			return fl
 		}
@@ -27,6 +28,7 @@ func (s *printS) exec(vm *machine, f *frame) flow {
 
 func (s *ifS) exec(vm *machine, f *frame) flow {
 	for i, t := range s.tests {
+		vm.step(1)
 		if truth(t.eval(vm, f)) {
 			return vm.run(f, s.bodies[i])
 		}
@@ -61,6 +63,7 @@ func (vm *machine) assign(f *frame, target expr, v Value) {
 	case *nsE:
 		d := f.get(t.ref).ref.(*namespace).attrs
 		vm.room(d.len())
+		vm.step(keySteps)
 		d.set(own(t.attr), v)
 	case *tupleE:
 		vals := vm.unpack(v, len(t.items))
@@ -206,11 +209,14 @@ func (s *blockS) exec(vm *machine, f *frame) flow {
 // self calls it.
 func (vm *machine) block(f *frame, s *blockS, scoped bool) {
 	vm.call("block")
+	vm.step(callSteps + s.fn.slots)
 	g := &frame{slots: make([]Value, s.fn.slots), vars: f.root.vars}
 	g.root = g
 	if scoped {
+		vm.step(keySteps * len(s.vis))
 		d := newDict(len(s.vis))
 		if g.vars != nil {
+			vm.step(keySteps * g.vars.len())
 			d = g.vars.copy()
 		}
 		for _, v := range s.vis {
@@ -289,6 +295,7 @@ func (s *forS) exec(vm *machine, f *frame) flow {
 // loopBody is one call of a recursive loop.
 func (vm *machine) loopBody(f *frame, s *forS, v Value, depth int) *text {
 	vm.call("loop")
+	vm.step(callSteps + s.fn.slots)
 	g := &frame{slots: make([]Value, s.fn.slots), parent: f, root: f.root}
 	t := vm.capture(func() { vm.loop(f, g, s, v, depth) })
 	vm.uncall()
@@ -298,6 +305,7 @@ func (vm *machine) loopBody(f *frame, s *forS, v Value, depth int) *text {
 // loop runs a loop over v; f is where it stands and g has its variables. Its
 // else part may leave an outer loop.
 func (vm *machine) loop(f, g *frame, s *forS, v Value, depth int) flow {
+	vm.step(callSteps)
 	it := iterate(vm, v)
 	known := -1
 	if s.test != nil {
@@ -349,6 +357,7 @@ func (vm *machine) loop(f, g *frame, s *forS, v Value, depth int) flow {
 
 // filterLoop keeps the items that the condition of a loop accepts.
 func (vm *machine) filterLoop(f *frame, s *forS, it *iter) *iter {
+	vm.step(callSteps + s.testFn.slots)
 	g := &frame{slots: make([]Value, s.testFn.slots), parent: f, root: f.root}
 	vm.enter(g, &s.testIn)
 	return newIter("generator", it.depth, func(vm *machine) Value {

@@ -33,12 +33,13 @@ func filterArgError(format string, args ...any) {
 }
 
 func init() {
-	addFilter("abs", "x, /", func(_ *machine, a []Value) Value {
+	addFilter("abs", "x, /", func(vm *machine, a []Value) Value {
 		use(a[0])
 		switch v := a[0]; {
 		case v.kind == kFloat:
 			return floatVal(math.Abs(v.float())).withData(v.data)
 		case v.isInt():
+			chargeBig(vm, v)
 			return bigVal(new(big.Int).Abs(v.big())).withData(v.data)
 		}
 		typeError("bad operand type for abs(): '%s'", typeName(a[0]))
@@ -53,6 +54,7 @@ func init() {
 	filters["d"] = filters["default"]
 	addFilter("attr", "obj, name", func(vm *machine, a []Value) Value {
 		name := argText("attr", a[1])
+		vm.charge(len(name.s))
 		if a[0].kind == kUndef && strings.HasPrefix(name.s, "__") && strings.HasSuffix(name.s, "__") {
 			return undefAttr(a[0], a[1]) // Python asks an undefined value for these without failing
 		}
@@ -62,8 +64,12 @@ func init() {
 		}
 		return undefAttr(a[0], a[1])
 	})
-	addFilter("int", "value, default=0, base=10", func(_ *machine, a []Value) Value { return toInt(a[0], a[1], a[2]) })
-	addFilter("float", "value, default=0.0", func(_ *machine, a []Value) Value {
+	addFilter("int", "value, default=0, base=10", func(vm *machine, a []Value) Value {
+		vm.chargeNumber(a[0])
+		return toInt(a[0], a[1], a[2])
+	})
+	addFilter("float", "value, default=0.0", func(vm *machine, a []Value) Value {
+		vm.chargeNumber(a[0])
 		use(a[0])
 		switch v := a[0]; {
 		case v.isNumber():
@@ -78,7 +84,8 @@ func init() {
 	addFilter("round", "value, precision=0, method='common'", func(vm *machine, a []Value) Value {
 		return round(vm, a[0], a[1], a[2])
 	})
-	addFilter("filesizeformat", "value, binary=False", func(_ *machine, a []Value) Value {
+	addFilter("filesizeformat", "value, binary=False", func(vm *machine, a []Value) Value {
+		vm.chargeNumber(a[0])
 		return fileSize(a[0], truth(a[1]))
 	})
 	addFilter("tojson", "x, ensure_ascii=False, indent=None, separators=None, sort_keys=False", toJSON)
@@ -120,6 +127,8 @@ func init() {
 		if !truth(a[1]) {
 			keys = foldCase(vm, keys)
 		}
+		vm.room(d.len())
+		vm.step(itemSteps * d.len())
 		idx := make([]int, d.len())
 		items := make([]Value, d.len())
 		for i := range idx {
@@ -156,7 +165,7 @@ func ignoreCase(vm *machine, v Value) Value {
 	if v.kind != kStr {
 		return v
 	}
-	vm.charge(len(v.text().s))
+	vm.scan(len(v.text().s))
 	return own(lowerString(v.text().s))
 }
 
@@ -169,6 +178,19 @@ func sortBy(vm *machine, idx []int, keys []Value, reverse bool) {
 		}
 		return order(vm, "<", keys[idx[i]], keys[idx[j]], 0)
 	})
+}
+
+// chargeNumber counts the reading of a number, which grows with the square of its
+// length up to the longest integer.
+func (vm *machine) chargeNumber(v Value) {
+	vm.step(floatSteps)
+	chargeBig(vm, v)
+	if v.kind == kStr {
+		n := len(v.text().s)
+		vm.scan(4 * n)
+		words := min(n, MaxIntBits) / 16
+		vm.step(words * words / 64)
+	}
 }
 
 // toInt is the filter int.
@@ -196,6 +218,9 @@ func toInt(v, def, base Value) Value {
 	return def
 }
 
+// roundSteps is what rounding costs at least: it makes a power of ten.
+const roundSteps = 60
+
 func round(vm *machine, v, precision, method Value) Value {
 	m := ""
 	if method.kind == kStr {
@@ -203,6 +228,9 @@ func round(vm *machine, v, precision, method Value) Value {
 	}
 	switch m {
 	case "common":
+		vm.step(roundSteps)
+		chargeBig(vm, v)
+		chargeBig(vm, v)
 		use(v)
 		if !v.isNumber() {
 			typeError("type %s doesn't define __round__ method", typeName(v))

@@ -3,11 +3,12 @@ package jinja
 // addMapFilters adds map, select and their kin, whose arguments name a filter or
 // test that gets the rest.
 func addMapFilters() {
-	filters["map"] = &filter{func(_ *machine, _ string, v Value, a args) Value {
+	filters["map"] = &filter{func(vm *machine, _ string, v Value, a args) Value {
+		vm.step(2 * callSteps)
 		var f func(vm *machine, v Value) (Value, bool)
 		return lazy(v, true, func(vm *machine, v Value) (Value, bool) {
 			if f == nil {
-				f = prepareMap(a)
+				f = prepareMap(vm, a)
 			}
 			return f(vm, v)
 		})
@@ -16,11 +17,12 @@ func addMapFilters() {
 		"select": {true, false}, "reject": {false, false},
 		"selectattr": {true, true}, "rejectattr": {false, true},
 	} {
-		filters[name] = &filter{func(_ *machine, _ string, v Value, a args) Value {
+		filters[name] = &filter{func(vm *machine, _ string, v Value, a args) Value {
+			vm.step(2 * callSteps)
 			var f func(vm *machine, v Value) bool
 			return lazy(v, true, func(vm *machine, v Value) (Value, bool) {
 				if f == nil {
-					f = prepareSelect(a, how.attr)
+					f = prepareSelect(vm, a, how.attr)
 				}
 				return v, f(vm, v) == how.keep
 			})
@@ -28,7 +30,7 @@ func addMapFilters() {
 	}
 }
 
-func prepareMap(a args) func(vm *machine, v Value) (Value, bool) {
+func prepareMap(vm *machine, a args) func(vm *machine, v Value) (Value, bool) {
 	if attr, ok := a.get("attribute"); ok && len(a.pos) == 0 {
 		def := none
 		for i, n := range a.names {
@@ -40,7 +42,7 @@ func prepareMap(a args) func(vm *machine, v Value) (Value, bool) {
 				filterArgError("Unexpected keyword argument %s", quote(n))
 			}
 		}
-		g := newGetter(attr, false, def)
+		g := newGetter(vm, attr, false, def)
 		return func(vm *machine, v Value) (Value, bool) { return g.get(vm, v), true }
 	}
 	if len(a.pos) == 0 {
@@ -48,16 +50,19 @@ func prepareMap(a args) func(vm *machine, v Value) (Value, bool) {
 	}
 	name, rest := a.pos[0], args{a.pos[1:], a.names, a.vals, a.keys}
 	f := lookup(filters, "filter", name)
-	return func(vm *machine, v Value) (Value, bool) { return f.call(vm, name.text().s, v, rest), true }
+	return func(vm *machine, v Value) (Value, bool) {
+		vm.step(callSteps)
+		return f.call(vm, name.text().s, v, rest), true
+	}
 }
 
-func prepareSelect(a args, attr bool) func(vm *machine, v Value) bool {
+func prepareSelect(vm *machine, a args, attr bool) func(vm *machine, v Value) bool {
 	var g *getter
 	if attr {
 		if len(a.pos) == 0 {
 			filterArgError("Missing parameter for attribute name")
 		}
-		g = newGetter(a.pos[0], false, none)
+		g = newGetter(vm, a.pos[0], false, none)
 		a.pos = a.pos[1:]
 	}
 	item := func(vm *machine, v Value) Value {
@@ -71,7 +76,10 @@ func prepareSelect(a args, attr bool) func(vm *machine, v Value) bool {
 	}
 	name, rest := a.pos[0], args{a.pos[1:], a.names, a.vals, a.keys}
 	f := lookup(tests, "test", name)
-	return func(vm *machine, v Value) bool { return truth(f.call(vm, name.text().s, item(vm, v), rest)) }
+	return func(vm *machine, v Value) bool {
+		vm.step(callSteps)
+		return truth(f.call(vm, name.text().s, item(vm, v), rest))
+	}
 }
 
 // lookup is the filter or test that an argument names.

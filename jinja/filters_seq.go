@@ -13,12 +13,17 @@ type getter struct {
 	def   Value // instead of an undefined part; None for none
 }
 
-func newGetter(attr Value, fold bool, def Value) *getter {
+func newGetter(vm *machine, attr Value, fold bool, def Value) *getter {
 	g := &getter{fold: fold, def: def}
 	switch attr.kind {
 	case kNone:
 	case kStr:
-		for _, p := range strings.Split(attr.text().s, ".") {
+		s := attr.text().s
+		vm.scan(len(s))
+		vm.room(strings.Count(s, "."))
+		vm.step(textSteps * strings.Count(s, "."))
+		for _, p := range strings.Split(s, ".") {
+			vm.chargeNumber(own(p))
 			g.parts = append(g.parts, attrPart(p))
 		}
 	default:
@@ -96,7 +101,7 @@ func init() {
 		switch v := a[0]; v.kind {
 		case kStr:
 			t := v.text()
-			vm.charge(len(t.s))
+			vm.scan(len(t.s))
 			return strVal(pick(t, t.length()-1, -1, t.length()))
 		case kIter:
 			items := collect(vm, v.ref.(*iter))
@@ -113,14 +118,15 @@ func init() {
 	addFilter("sort", "value, reverse=False, case_sensitive=False, attribute=None", func(vm *machine, a []Value) Value {
 		return sortFilter(vm, a[0], truth(a[1]), !truth(a[2]), a[3])
 	})
-	addFilter("unique", "value, case_sensitive=False, attribute=None", func(_ *machine, a []Value) Value {
-		g := newGetter(a[2], !truth(a[1]), none)
+	addFilter("unique", "value, case_sensitive=False, attribute=None", func(vm *machine, a []Value) Value {
+		g := newGetter(vm, a[2], !truth(a[1]), none)
 		seen := map[hkey]bool{}
 		return lazy(a[0], false, func(vm *machine, v Value) (Value, bool) {
 			h := mustHash(vm.key(g.get(vm, v)))
 			if seen[h] {
 				return v, false
 			}
+			vm.step(keySteps)
 			seen[h] = true
 			return v, true
 		})
@@ -132,7 +138,7 @@ func init() {
 			if best.missing() {
 				return undefHint("No aggregated item, sequence was empty.")
 			}
-			g := newGetter(a[2], !truth(a[1]), none)
+			g := newGetter(vm, a[2], !truth(a[1]), none)
 			key := g.get(vm, best)
 			for {
 				vm.step(1)
@@ -149,13 +155,14 @@ func init() {
 	extreme("min", "<")
 	extreme("max", ">")
 	addFilter("sum", "iterable, attribute=None, start=0", func(vm *machine, a []Value) Value {
-		g := newGetter(a[1], false, none)
+		g := newGetter(vm, a[1], false, none)
 		it := iterate(vm, a[0])
 		sum := a[2]
 		if sum.kind == kStr {
 			typeError("sum() can't sum strings [use ''.join(seq) instead]")
 		}
 		for {
+			vm.step(1)
 			v := it.next(vm)
 			if v.missing() {
 				return sum
@@ -166,7 +173,8 @@ func init() {
 	addFilter("join", "value, d='', attribute=None", func(vm *machine, a []Value) Value {
 		items := toItems(vm, a[0])
 		if a[2].kind != kNone {
-			g := newGetter(a[2], false, none)
+			g := newGetter(vm, a[2], false, none)
+			vm.room(len(items))
 			vals := make([]Value, len(items))
 			for i, v := range items {
 				vals[i] = g.get(vm, v)
@@ -230,11 +238,14 @@ func sortFilter(vm *machine, v Value, reverse, fold bool, attr Value) Value {
 	vm.room(len(items))
 	var gs []*getter
 	if attr.kind == kStr {
+		vm.charge(len(attr.text().s))
+		vm.room(strings.Count(attr.text().s, ","))
+		vm.step(2 * textSteps * strings.Count(attr.text().s, ","))
 		for _, p := range strings.Split(attr.text().s, ",") {
-			gs = append(gs, newGetter(own(p), fold, none))
+			gs = append(gs, newGetter(vm, own(p), fold, none))
 		}
 	} else {
-		gs = []*getter{newGetter(attr, fold, none)}
+		gs = []*getter{newGetter(vm, attr, fold, none)}
 	}
 	keys := make([]Value, len(items))
 	idx := make([]int, len(items))
@@ -244,6 +255,7 @@ func sortFilter(vm *machine, v Value, reverse, fold bool, attr Value) Value {
 			keys[i] = gs[0].get(vm, x)
 			continue
 		}
+		vm.room(len(gs))
 		k := make([]Value, len(gs))
 		for j, g := range gs {
 			k[j] = g.get(vm, x)
@@ -311,12 +323,14 @@ func batch(_ *machine, a []Value) Value {
 			}
 			if equal(vm, intVal(len(row)), lines, 0) {
 				full := row
+				vm.step(keySteps)
 				row = []Value{x}
 				return listVal(full)
 			}
 			vm.grow(len(row))
 			row = append(row, x)
 		}
+		vm.step(keySteps)
 		if len(row) == 0 {
 			return Value{}
 		}
@@ -361,7 +375,7 @@ func slices(_ *machine, a []Value) Value {
 		if fill.kind != kNone && k >= extra {
 			row = append(row, fill)
 		}
-		vm.step(len(row) + 1)
+		vm.step(len(row)*itemSteps + keySteps)
 		k++
 		return listVal(row)
 	}))
@@ -369,7 +383,7 @@ func slices(_ *machine, a []Value) Value {
 
 func groupBy(vm *machine, a []Value) Value {
 	fold := !truth(a[3])
-	g := newGetter(a[1], fold, a[2])
+	g := newGetter(vm, a[1], fold, a[2])
 	items := toItems(vm, a[0])
 	vm.room(len(items))
 	keys := make([]Value, len(items))
@@ -382,6 +396,7 @@ func groupBy(vm *machine, a []Value) Value {
 	var out []Value
 	for i := 0; i < len(idx); {
 		key := keys[idx[i]]
+		vm.step(2 * keySteps)
 		var group []Value
 		for i < len(idx) && equal(vm, keys[idx[i]], key, 0) {
 			group = append(group, items[idx[i]])
@@ -392,7 +407,7 @@ func groupBy(vm *machine, a []Value) Value {
 			i++
 		}
 		if fold {
-			key = newGetter(a[1], false, a[2]).get(vm, group[0])
+			key = newGetter(vm, a[1], false, a[2]).get(vm, group[0])
 		}
 		out = append(out, Value{kind: kTuple, ref: &tuple{[]Value{key, listVal(group)}, true}})
 	}

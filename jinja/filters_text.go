@@ -7,15 +7,23 @@ import (
 
 func init() {
 	text := func(name string, f func(t *text) *text) {
-		addFilter(name, "s", func(vm *machine, a []Value) Value { return vm.made(f(toText(vm, a[0]))) })
+		addFilter(name, "s", func(vm *machine, a []Value) Value {
+			t := toText(vm, a[0])
+			vm.scan(len(t.s))
+			return vm.made(f(t))
+		})
 	}
 	text("upper", upperText)
 	text("lower", lowerText)
 	text("capitalize", capitalize)
-	text("title", titleFilter)
+	addFilter("title", "s", func(vm *machine, a []Value) Value {
+		t := toText(vm, a[0])
+		vm.scan(4 * len(t.s)) // each word is a text of its own
+		return vm.made(titleFilter(t))
+	})
 	addFilter("string", "object, /", func(vm *machine, a []Value) Value { return strVal(toText(vm, a[0])) })
 	addFilter("trim", "value, chars=None", func(vm *machine, a []Value) Value {
-		return strVal(strip(toText(vm, a[0]), a[1], true, true))
+		return strVal(strip(vm, toText(vm, a[0]), a[1], true, true))
 	})
 	addFilter("center", "value, width=80", func(vm *machine, a []Value) Value {
 		return center(vm, toText(vm, a[0]), argSize("center", a[1]), newText(" ", true))
@@ -48,7 +56,7 @@ func init() {
 	addFilter("wordcount", "s", func(vm *machine, a []Value) Value {
 		n, in := 0, false
 		t := toText(vm, a[0])
-		vm.charge(len(t.s))
+		vm.scan(len(t.s))
 		for _, r := range t.s {
 			w := isWord(r)
 			if w && !in {
@@ -120,6 +128,7 @@ func indent(vm *machine, a []Value) Value {
 	if t.safe {
 		in = escapeHTML(vm, strVal(in))
 	}
+	vm.fits(len(t.s) + 1)
 	lines := splitLines(vm, concat(t, nl), false)
 	var b builder
 	for i, l := range lines {
@@ -156,6 +165,7 @@ func truncate(vm *machine, a []Value) Value {
 		return a[0]
 	}
 	t := argText("truncate", a[0])
+	vm.charge(len(t.s))
 	cut := t.points(0, size-end.length())
 	if !truth(a[2]) {
 		if i := strings.LastIndexByte(cut.s, ' '); i >= 0 {
@@ -167,7 +177,7 @@ func truncate(vm *machine, a []Value) Value {
 
 // stripTags removes comments and tags, joins white space and reads entities.
 func stripTags(vm *machine, t *text) Value {
-	vm.charge(len(t.s))
+	vm.scan(2 * len(t.s))
 	s := t.s
 	for {
 		i := strings.Index(s, "<!--")
@@ -202,7 +212,7 @@ func stripTags(vm *machine, t *text) Value {
 func urlEncode(vm *machine, a []Value) Value {
 	v := a[0]
 	if v.kind == kStr || tryIterate(v) == nil {
-		return vm.made(quoteURL(toText(vm, v), false))
+		return vm.made(quoteURL(vm, toText(vm, v), false))
 	}
 	if v.kind == kDict {
 		v = Value{kind: kView, data: v.data, ref: &view{"items", v.dict()}}
@@ -218,15 +228,16 @@ func urlEncode(vm *machine, a []Value) Value {
 		if n > 0 {
 			b.add("&", !v.data)
 		}
-		b.addText(quoteURL(toText(vm, kv[0]), true))
+		b.addText(quoteURL(vm, toText(vm, kv[0]), true))
 		b.add("=", !v.data)
-		b.addText(quoteURL(toText(vm, kv[1]), true))
+		b.addText(quoteURL(vm, toText(vm, kv[1]), true))
 		vm.fits(len(b.buf))
 	}
 }
 
 // quoteURL percent-encodes; in a query a space is a plus and a slash encoded.
-func quoteURL(t *text, query bool) *text {
+func quoteURL(vm *machine, t *text, query bool) *text {
+	vm.scan(2 * len(t.s))
 	return unsafeText(t.mapRunes(func(dst []byte, _ int, r rune) []byte {
 		switch {
 		case r < 0x80 && isAlnum(byte(r)), r == '_', r == '.', r == '-', r == '~', r == '/' && !query:
@@ -250,10 +261,12 @@ func xmlAttr(vm *machine, a []Value) Value {
 	var b builder
 	for i, k := range d.keys {
 		v := d.vals[i]
+		vm.step(keySteps)
 		if v.kind == kNone || v.kind == kUndef {
 			continue
 		}
 		key := argText("xmlattr", k)
+		vm.scan(len(key.s))
 		if strings.ContainsAny(key.s, " \t\n\r\f\v/>=") {
 			valueError("Invalid character in attribute name: %s", quote(key.s))
 		}

@@ -41,6 +41,7 @@ func urlize(vm *machine, a []Value) Value {
 			return ""
 		}
 		x := argText("urlize", v)
+		vm.scan(8 * len(x.s))
 		mine = mine && x.allOwn()
 		return x.s
 	}
@@ -63,6 +64,7 @@ func urlize(vm *machine, a []Value) Value {
 	if a[5].kind != kNone {
 		for _, v := range toItems(vm, a[5]) {
 			s := argText("urlize", v)
+			vm.scan(16 * len(s.s))
 			mine = mine && s.allOwn()
 			if !schemePattern().MatchString(s.s) {
 				filterArgError("%s is not a valid URI scheme prefix.", quote(s.s))
@@ -70,7 +72,7 @@ func urlize(vm *machine, a []Value) Value {
 			l.schemes = append(l.schemes, s.s)
 		}
 	}
-	vm.charge(16 * len(t.s))
+	vm.scan(16 * len(t.s))
 	var b strings.Builder
 	s := t.s
 	for s != "" {

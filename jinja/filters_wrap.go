@@ -13,7 +13,7 @@ func wordwrap(vm *machine, a []Value) Value {
 		sep = argText("wordwrap", a[3])
 	}
 	w := wrapper{vm: vm, width: width, breakLong: truth(a[2]), hyphens: truth(a[4]), splitHyphens: a[4].isTrue()}
-	vm.charge(4 * len(t.s))
+	vm.scan(4 * len(t.s))
 	var b builder
 	n := 0
 	for _, l := range splitLines(vm, t, false) {

@@ -6,6 +6,7 @@ import "strings"
 func formatBraces(vm *machine, t *text, a args) Value {
 	f := &braces{vm: vm, safe: t.safe, get: func(k Value) Value {
 		if k.kind == kStr {
+			vm.step(len(a.names)/4 + 1)
 			if v, ok := a.get(k.text().s); ok {
 				return v
 			}
@@ -25,10 +26,13 @@ func formatMap(vm *machine, t *text, m Value) Value {
 		if k.kind != kStr {
 			raise(ErrRuntime, "IndexError", "tuple index out of range")
 		}
-		return subscript(m, k)
+		return subscript(vm, m, k)
 	}}
 	return f.run(t)
 }
+
+// fieldSteps is what a field costs at least.
+const fieldSteps = 16
 
 // braces is one call of format.
 type braces struct {
@@ -72,6 +76,7 @@ func (f *braces) format(t *text, depth int) *text {
 			valueError("Single '{' encountered in format string")
 		}
 		end := fieldEnd(s, j+1)
+		f.vm.step(fieldSteps)
 		b.addText(f.field(t, j+1, end, depth))
 		f.vm.fits(len(b.buf))
 		i = end + 1
@@ -133,7 +138,9 @@ func (f *braces) field(t *text, i, end, depth int) *text {
 	case 'r':
 		v = strVal(toRepr(f.vm, v))
 	case 'a':
-		v = strVal(asciiText(toRepr(f.vm, v)))
+		r := toRepr(f.vm, v)
+		f.vm.scan(len(r.s))
+		v = strVal(asciiText(r))
 	default:
 		valueError("Unknown conversion specifier")
 	}

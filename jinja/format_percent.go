@@ -90,7 +90,7 @@ func (p *percentState) conversion(i int) int {
 		}
 		// As in Python, the value becomes the one argument that is left: for this
 		// conversion, or for its width.
-		p.single, p.left = subscript(p.mapping, strVal(p.t.sub(start, i-1))), 1
+		p.single, p.left = subscript(p.vm, p.mapping, strVal(p.t.sub(start, i-1))), 1
 	}
 	sp := formatSpec{prec: -1}
 	for ; ; i++ {
@@ -158,12 +158,12 @@ func (p *percentState) conversion(i int) int {
 }
 
 // subscript is v[k] without the attributes that getItem tries next.
-func subscript(v, k Value) Value {
+func subscript(vm *machine, v, k Value) Value {
 	use(v)
 	if v.kind != kDict {
 		typeError("indices must be integers or slices, not str")
 	}
-	if x := v.dict().get(mustHash(k)); !x.missing() {
+	if x := v.dict().get(mustHash(vm.key(k))); !x.missing() {
 		return x
 	}
 	raise(ErrRuntime, "KeyError", "%s", shortRepr(k))
@@ -186,8 +186,11 @@ func (p *percentState) convert(sp *formatSpec, v Value, mine bool) *text {
 		case sp.typ == 'r':
 			t = toRepr(p.vm, v)
 		default:
-			t = asciiText(toRepr(p.vm, v))
+			t = toRepr(p.vm, v)
+			p.vm.scan(len(t.s))
+			t = asciiText(t)
 		}
+		p.vm.charge(len(t.s)) // counted, and counted to
 		if sp.prec >= 0 && sp.prec < t.length() {
 			t = t.points(0, sp.prec)
 		}
@@ -226,6 +229,7 @@ func (p *percentState) integer(sp *formatSpec, v Value, mine bool) *text {
 		typeError("%%%c format: a real number is required, not %s", sp.typ, typeName(v))
 	}
 	mine = mine && !v.data
+	chargeBig(p.vm, v)
 	neg, prefix, digits := intDigits(v, sp.typ)
 	if !sp.alt {
 		prefix = ""

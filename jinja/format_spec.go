@@ -134,9 +134,12 @@ func (sp *formatSpec) formatNumber(vm *machine, neg bool, prefix, digits string)
 		}
 		if fill == "0" && align == '=' {
 			// The zeros that fill the width are grouped too.
-			for used+len(head)+(len(head)-1)/per < sp.width {
-				head = "0" + head
+			n := len(head)
+			for used+n+(n-1)/per < sp.width {
+				n++
 			}
+			vm.charge(n)
+			head = strings.Repeat("0", n-len(head)) + head
 		}
 		head = grouped(head, per, sp.group)
 	}
@@ -265,6 +268,7 @@ func formatStr(vm *machine, t *text, spec string, mine bool) *text {
 	case sp.group != 0:
 		valueError("Cannot specify '%c' with 's'.", sp.group)
 	}
+	vm.charge(len(t.s)) // counted, and counted to
 	if sp.prec >= 0 && sp.prec < t.length() {
 		t = t.points(0, sp.prec)
 	}
@@ -302,6 +306,7 @@ func formatIntSpec(vm *machine, v Value, spec string, mine bool) *text {
 	if sp.group == ',' && strings.IndexByte("boxX", sp.typ) >= 0 && sp.typ != 0 || sp.group != 0 && sp.typ == 'n' {
 		valueError("Cannot specify '%c' with '%c'.", sp.group, sp.typ)
 	}
+	chargeBig(vm, v)
 	neg, prefix, digits := intDigits(v, sp.typ)
 	if !sp.alt {
 		prefix = ""
@@ -343,6 +348,9 @@ func runeOf(v Value) rune {
 	return rune(v.int())
 }
 
+// floatSteps is what the digits of a float cost at least.
+const floatSteps = 30
+
 func formatFloatSpec(vm *machine, v Value, sp *formatSpec, mine bool) *text {
 	mine = mine && !v.data
 	typ := sp.typ
@@ -362,6 +370,7 @@ func formatFloatSpec(vm *machine, v Value, sp *formatSpec, mine bool) *text {
 		prec = 6
 	}
 	f := v.float()
+	vm.step(floatSteps + max(prec, 0)/2)
 	digits := floatDigits(f, typ, prec, sp.alt)
 	neg := math.Signbit(f) && !math.IsNaN(f)
 	if sp.noNeg && neg && strings.Trim(strings.TrimRight(digits, "%"), "0.") == "" {

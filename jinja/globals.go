@@ -89,11 +89,15 @@ func makeDict(vm *machine, fn string, a args) *dict {
 	if len(a.pos) > 1 {
 		typeError("%s expected at most 1 argument, got %d", fn, len(a.pos))
 	}
+	vm.step(keySteps * (len(a.names) + 1))
 	d := newDict(len(a.names))
 	if len(a.pos) == 1 {
 		if a.pos[0].kind == kDict {
 			vm.room(a.pos[0].dict().len())
 			vm.step(keySteps * a.pos[0].dict().len())
+			for _, k := range a.pos[0].dict().keys {
+				vm.key(k)
+			}
 			d = a.pos[0].dict().copy()
 		} else {
 			for _, x := range toItems(vm, a.pos[0]) {

@@ -126,11 +126,12 @@ func encodeJSON(vm *machine, b *builder, v Value, st *jsonStyle, depth int) {
 	case kBool:
 		b.add(map[bool]string{true: "true", false: "false"}[v.num == 1], mine)
 	case kInt, kBig:
+		chargeBig(vm, v)
 		b.add(formatInt(v), mine)
 	case kFloat:
 		b.add(jsonFloat(v.float()), mine)
 	case kStr:
-		vm.charge(len(v.text().s))
+		vm.scan(len(v.text().s))
 		b.addText(jsonString(v.text(), st.ascii))
 	case kList, kTuple:
 		items := v.seq()
@@ -141,12 +142,13 @@ func encodeJSON(vm *machine, b *builder, v Value, st *jsonStyle, depth int) {
 		b.add("[", mine)
 		for i, x := range items {
 			if i > 0 {
+				vm.charge(len(st.item.s))
 				b.add(st.item.s, mine && st.item.allOwn())
 			}
-			jsonBreak(b, st, depth+1, mine)
+			jsonBreak(vm, b, st, depth+1, mine)
 			encodeJSON(vm, b, x, st, depth+1)
 		}
-		jsonBreak(b, st, depth, mine)
+		jsonBreak(vm, b, st, depth, mine)
 		b.add("]", mine)
 	case kDict:
 		d := v.dict()
@@ -163,35 +165,40 @@ func encodeJSON(vm *machine, b *builder, v Value, st *jsonStyle, depth int) {
 		}
 		b.add("{", mine)
 		for n, i := range order {
+			vm.charge(len(st.item.s) + len(st.key.s))
 			if n > 0 {
 				b.add(st.item.s, mine && st.item.allOwn())
 			}
-			jsonBreak(b, st, depth+1, mine)
-			b.addText(jsonString(jsonKey(d.keys[i]), st.ascii))
+			jsonBreak(vm, b, st, depth+1, mine)
+			b.addText(jsonString(jsonKey(vm, d.keys[i]), st.ascii))
 			b.add(st.key.s, mine && st.key.allOwn())
 			encodeJSON(vm, b, d.vals[i], st, depth+1)
 		}
-		jsonBreak(b, st, depth, mine)
+		jsonBreak(vm, b, st, depth, mine)
 		b.add("}", mine)
 	default:
 		typeError("Object of type %s is not JSON serializable", typeName(v))
 	}
 }
 
-func jsonBreak(b *builder, st *jsonStyle, depth int, mine bool) {
+func jsonBreak(vm *machine, b *builder, st *jsonStyle, depth int, mine bool) {
 	if st.indent == nil {
 		return
 	}
 	mine = mine && st.indent.allOwn()
 	b.add("\n", mine)
+	vm.charge(depth * len(st.indent.s))
+	vm.fits(len(b.buf) + depth*len(st.indent.s))
 	for range depth {
 		b.add(st.indent.s, mine)
 	}
 }
 
-func jsonKey(k Value) *text {
+func jsonKey(vm *machine, k Value) *text {
+	chargeBig(vm, k)
 	switch k.kind {
 	case kStr:
+		vm.scan(len(k.text().s))
 		return k.text()
 	case kNone:
 		return newText("null", !k.data)

@@ -12,8 +12,9 @@ const (
 	// MaxDepth is the default nesting of statements and, apart, of expressions.
 	MaxDepth = 200
 	// MaxSteps is the default work of one rendering: about one step per node
-	// evaluated, per element gone through, and per 16 bytes of text produced; more
-	// for what is kept in new lists and dicts.
+	// evaluated, per element gone through, per 16 bytes of text copied or compared
+	// and per two bytes gone through by character; more for what is kept in new
+	// lists and dicts.
 	MaxSteps = 10_000_000
 	// MaxCallDepth is the default nesting of calls of macros, callers, blocks
 	// and recursive loops.

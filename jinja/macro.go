@@ -31,6 +31,7 @@ func (s *callBlockS) exec(vm *machine, f *frame) flow {
 func callMacro(vm *machine, m *macro, a args) Value {
 	d := m.def
 	vm.call("macro")
+	vm.step(callSteps + d.fn.slots + len(a.names)*(len(d.params)+keySteps))
 	g := &frame{slots: make([]Value, d.fn.slots), parent: m.frame, root: m.frame.root}
 	used := make([]bool, len(a.names))
 	take := func(name string) Value {

@@ -13,7 +13,7 @@ func addPredicates(m methods) {
 	all := func(name string, f func(r rune) bool) {
 		m.add(name, "/", func(vm *machine, self Value, _ []Value) Value {
 			s := self.text().s
-			vm.charge(len(s))
+			vm.scan(len(s))
 			return boolVal(s != "" && strings.IndexFunc(s, func(r rune) bool { return !f(r) }) < 0)
 		})
 	}
@@ -25,7 +25,7 @@ func addPredicates(m methods) {
 	all("isspace", isSpace)
 	whole := func(name string, f func(s string) bool) {
 		m.add(name, "/", func(vm *machine, self Value, _ []Value) Value {
-			vm.charge(len(self.text().s))
+			vm.scan(len(self.text().s))
 			return boolVal(f(self.text().s))
 		})
 	}
@@ -90,7 +90,7 @@ func addTranslate(m methods) {
 		var b builder
 		t := self.text()
 		for i, r := range t.s {
-			vm.step(1)
+			vm.step(4)
 			vm.fits(len(b.buf))
 			w := runeLen(t.s[i])
 			k := intVal(int(r))
@@ -126,11 +126,12 @@ func addTranslate(m methods) {
 				typeError("if you give only one argument to maketrans it must be a dict")
 			}
 			for i, k := range a[0].dict().keys {
+				vm.step(keySteps)
 				if k.kind == kStr {
 					if k.text().length() != 1 {
 						valueError("string keys in translate table must be of length 1")
 					}
-					k = runeVals(k.text())[0]
+					k = runeVals(vm, k.text())[0]
 				} else if !k.isInt() {
 					typeError("keys in translate table must be strings or integers")
 				}
@@ -138,16 +139,15 @@ func addTranslate(m methods) {
 			}
 			return dictVal(d)
 		}
-		from, to := runeVals(argText("maketrans", a[0])), runeVals(argText("maketrans", a[1]))
+		from, to := runeVals(vm, argText("maketrans", a[0])), runeVals(vm, argText("maketrans", a[1]))
 		if len(from) != len(to) {
 			valueError("the first two maketrans arguments must have equal length")
 		}
-		vm.room(len(from))
 		for i := range from {
 			d.set(from[i], to[i])
 		}
 		if !a[2].missing() {
-			for _, k := range runeVals(argText("maketrans", a[2])) {
+			for _, k := range runeVals(vm, argText("maketrans", a[2])) {
 				d.set(k, none)
 			}
 		}
@@ -155,7 +155,10 @@ func addTranslate(m methods) {
 	})
 }
 
-func runeVals(t *text) []Value {
+// runeVals is the code points of a text, charged as the keys of a new dict.
+func runeVals(vm *machine, t *text) []Value {
+	vm.room(t.length())
+	vm.step(keySteps * t.length())
 	vals := make([]Value, 0, t.length())
 	for i, r := range t.s {
 		vals = append(vals, intVal(int(r)).withData(!t.ownAt(i)))
@@ -243,6 +246,7 @@ func addDictMethods() {
 		use(a[0])
 		d := newDict(8)
 		for _, k := range toItems(vm, a[0]) {
+			vm.step(keySteps)
 			d.set(vm.key(k), a[1])
 		}
 		return dictVal(d)
@@ -270,8 +274,12 @@ func addNumberMethods() {
 		}
 		return intVal(n)
 	})
-	m.add("conjugate", "/", func(_ *machine, self Value, _ []Value) Value { return arith("+", self, intVal(0)) })
-	m.add("as_integer_ratio", "/", func(_ *machine, self Value, _ []Value) Value {
+	m.add("conjugate", "/", func(vm *machine, self Value, _ []Value) Value {
+		chargeBig(vm, self)
+		return arith("+", self, intVal(0))
+	})
+	m.add("as_integer_ratio", "/", func(vm *machine, self Value, _ []Value) Value {
+		chargeBig(vm, self)
 		return tupleVal([]Value{arith("+", self, intVal(0)).withData(self.data), intVal(1)})
 	})
 	for _, name := range []string{"to_bytes", "from_bytes"} {
@@ -285,7 +293,8 @@ func addNumberMethods() {
 		return boolVal(self.float() == math.Trunc(self.float()) && !math.IsInf(self.float(), 0))
 	})
 	m.add("conjugate", "/", func(_ *machine, self Value, _ []Value) Value { return self })
-	m.add("as_integer_ratio", "/", func(_ *machine, self Value, _ []Value) Value {
+	m.add("as_integer_ratio", "/", func(vm *machine, self Value, _ []Value) Value {
+		vm.step(floatSteps)
 		f := self.float()
 		if math.IsNaN(f) {
 			valueError("cannot convert NaN to integer ratio")

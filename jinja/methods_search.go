@@ -37,6 +37,9 @@ func addSearchMethods(m methods) {
 		if !ok {
 			return intVal(0)
 		}
+		if sub.s == "" {
+			vm.step((j - i) / scanBytes)
+		}
 		return intVal(strings.Count(t.s[i:j], sub.s))
 	})
 	affix := func(name string, has func(s, p string) bool) {
@@ -46,6 +49,9 @@ func addSearchMethods(m methods) {
 				use(v)
 				if v.kind != kStr {
 					typeError("%s first arg must be str or a tuple of str, not %s", name, typeName(v))
+				}
+				if ok {
+					vm.charge(min(j-i, len(v.text().s)))
 				}
 				return ok && has(self.text().s[i:j], v.text().s)
 			}
@@ -154,12 +160,15 @@ func split(vm *machine, t *text, sep Value, limit int, right bool) Value {
 	var parts []*text
 	add := func(i, j int) {
 		vm.grow(len(parts))
+		vm.step(textSteps)
 		parts = append(parts, t.sub(i, j))
 	}
 	switch {
 	case sep.kind == kNone && !right:
+		vm.scan(len(t.s))
 		splitSpace(t, limit, add)
 	case sep.kind == kNone:
+		vm.scan(len(t.s))
 		rsplitSpace(t, limit, add)
 	default:
 		s := argText("split", sep).s
@@ -261,6 +270,7 @@ func lineBreak(s string, i int) int {
 
 func splitLines(vm *machine, t *text, keep bool) []*text {
 	vm.charge(len(t.s))
+	vm.charge(3 * len(t.s))
 	lines := []*text{}
 	start := 0
 	for i := 0; i < len(t.s); {
@@ -270,6 +280,7 @@ func splitLines(vm *machine, t *text, keep bool) []*text {
 			continue
 		}
 		vm.grow(len(lines))
+		vm.step(textSteps)
 		end := i
 		i += n
 		if keep {

@@ -9,7 +9,10 @@ func init() {
 	m := methods{}
 	strMethods = m
 	textMethod := func(name string, f func(t *text) *text) {
-		m.add(name, "/", func(vm *machine, self Value, _ []Value) Value { return vm.made(f(self.text())) })
+		m.add(name, "/", func(vm *machine, self Value, _ []Value) Value {
+			vm.scan(len(self.text().s))
+			return vm.made(f(self.text()))
+		})
 	}
 	textMethod("lower", lowerText)
 	textMethod("upper", upperText)
@@ -28,24 +31,26 @@ func init() {
 			return utf8.AppendRune(dst, r)
 		})
 	})
-	m.add("strip", "chars=None, /", func(_ *machine, self Value, a []Value) Value {
-		return strVal(strip(self.text(), a[0], true, true))
+	m.add("strip", "chars=None, /", func(vm *machine, self Value, a []Value) Value {
+		return strVal(strip(vm, self.text(), a[0], true, true))
 	})
-	m.add("lstrip", "chars=None, /", func(_ *machine, self Value, a []Value) Value {
-		return strVal(strip(self.text(), a[0], true, false))
+	m.add("lstrip", "chars=None, /", func(vm *machine, self Value, a []Value) Value {
+		return strVal(strip(vm, self.text(), a[0], true, false))
 	})
-	m.add("rstrip", "chars=None, /", func(_ *machine, self Value, a []Value) Value {
-		return strVal(strip(self.text(), a[0], false, true))
+	m.add("rstrip", "chars=None, /", func(vm *machine, self Value, a []Value) Value {
+		return strVal(strip(vm, self.text(), a[0], false, true))
 	})
-	m.add("removeprefix", "prefix, /", func(_ *machine, self Value, a []Value) Value {
+	m.add("removeprefix", "prefix, /", func(vm *machine, self Value, a []Value) Value {
 		t, p := self.text(), argText("removeprefix", a[0]).s
+		vm.cut(t, len(p))
 		if strings.HasPrefix(t.s, p) {
 			return strVal(t.sub(len(p), len(t.s)))
 		}
 		return self
 	})
-	m.add("removesuffix", "suffix, /", func(_ *machine, self Value, a []Value) Value {
+	m.add("removesuffix", "suffix, /", func(vm *machine, self Value, a []Value) Value {
 		t, p := self.text(), argText("removesuffix", a[0]).s
+		vm.cut(t, len(p))
 		if strings.HasSuffix(t.s, p) {
 			return strVal(t.sub(0, len(t.s)-len(p)))
 		}
@@ -82,6 +87,7 @@ func init() {
 	m.add("join", "iterable, /", func(vm *machine, self Value, a []Value) Value {
 		use(a[0])
 		items := toItems(vm, a[0])
+		vm.step(len(items))
 		for i, x := range items {
 			if x.kind != kStr {
 				use(x)
@@ -172,12 +178,18 @@ func titleText(t *text) *text {
 }
 
 // strip removes characters from the ends: white space where chars is None.
-func strip(t *text, chars Value, left, right bool) *text {
-	drop := isSpace
+func strip(vm *machine, t *text, chars Value, left, right bool) *text {
+	drop := func(r rune) bool {
+		vm.step(1)
+		return isSpace(r)
+	}
 	use(chars)
 	if chars.kind != kNone {
 		s := argText("strip", chars).s
-		drop = func(r rune) bool { return strings.ContainsRune(s, r) }
+		drop = func(r rune) bool {
+			vm.charge(len(s))
+			return strings.ContainsRune(s, r)
+		}
 	}
 	i, j := 0, len(t.s)
 	if left {
@@ -186,13 +198,26 @@ func strip(t *text, chars Value, left, right bool) *text {
 	if right {
 		j = i + len(strings.TrimRightFunc(t.s[i:], drop))
 	}
+	if t.runs != nil {
+		vm.charge(j - i)
+	}
 	return t.sub(i, j)
+}
+
+// cut charges the comparison of n bytes with an end of t, and the copy of the rest
+// where its owners differ.
+func (vm *machine) cut(t *text, n int) {
+	vm.charge(min(n, len(t.s)))
+	if t.runs != nil {
+		vm.charge(len(t.s))
+	}
 }
 
 func expandTabs(vm *machine, t *text, size int) Value {
 	if size > vm.limits.TextBytes || size > 0 && strings.Count(t.s, "\t") > vm.limits.TextBytes/size {
 		vm.fits(1 << 62)
 	}
+	vm.scan(len(t.s))
 	col := 0
 	return vm.made(t.mapRunes(func(dst []byte, _ int, r rune) []byte {
 		switch r {
@@ -224,7 +249,7 @@ func replaceText(vm *machine, t, old, new *text, count int) Value {
 	if n == 0 {
 		return strVal(t)
 	}
-	vm.step(n)
+	vm.step(4 * n)
 	if grow := len(new.s) - len(old.s); grow > 0 && n > vm.limits.TextBytes/grow {
 		vm.fits(1 << 62)
 	}

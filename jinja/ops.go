@@ -76,12 +76,13 @@ func tryIterate(v Value) *iter {
 		return v.ref.(*iter)
 	case kStr:
 		t, at := unsafeText(v.text()), 0
-		return &iter{name: "str_iterator", next: func(*machine) Value {
+		return &iter{name: "str_iterator", next: func(vm *machine) Value {
 			if at >= len(t.s) {
 				return Value{}
 			}
 			w := runeLen(t.s[at])
 			at += w
+			vm.step(textSteps)
 			return strVal(t.sub(at-w, at))
 		}}
 	case kRange:
@@ -111,11 +112,12 @@ func tryIterate(v Value) *iter {
 			return sliceIter("dict_valueiterator", w.d.vals)
 		}
 		i := 0
-		return &iter{name: "dict_itemiterator", next: func(*machine) Value {
+		return &iter{name: "dict_itemiterator", next: func(vm *machine) Value {
 			if i >= w.d.len() {
 				return Value{}
 			}
 			i++
+			vm.step(2 * textSteps)
 			return tupleVal([]Value{w.d.keys[i-1], w.d.vals[i-1]}).withData(v.data)
 		}}
 	}
@@ -188,6 +190,7 @@ func equal(vm *machine, a, b Value, depth int) bool {
 		limitError("==", "a value nested more than %d deep", MaxValueDepth)
 	}
 	if a.isNumber() && b.isNumber() {
+		vm.chargeCompare(a, b)
 		return compareNumbers(a, b) == 0
 	}
 	if a.kind != b.kind {
@@ -223,7 +226,8 @@ func equal(vm *machine, a, b Value, depth int) bool {
 			return false
 		}
 		for i, k := range x.keys {
-			h, _ := hash(k, 0)
+			h, _ := hash(vm.key(k), 0)
+			vm.step(keySteps)
 			v := y.get(h)
 			if v.missing() || !equal(vm, x.vals[i], v, depth+1) {
 				return false
@@ -240,7 +244,8 @@ func equal(vm *machine, a, b Value, depth int) bool {
 			return x == y
 		}
 		for i, k := range x.d.keys {
-			h, _ := hash(k, 0)
+			h, _ := hash(vm.key(k), 0)
+			vm.step(keySteps)
 			v := y.d.get(h)
 			if v.missing() || x.what == "items" && !equal(vm, x.d.vals[i], v, depth+1) {
 				return false
@@ -249,6 +254,19 @@ func equal(vm *machine, a, b Value, depth int) bool {
 		return true
 	}
 	return a.ref == b.ref
+}
+
+// chargeCompare counts the comparison of long integers; with a float they become
+// one of their length.
+func (vm *machine) chargeCompare(a, b Value) {
+	for _, v := range [2]Value{a, b} {
+		if v.kind == kBig {
+			vm.step(v.big().BitLen()/256 + 1)
+		}
+	}
+	if a.kind != b.kind && (a.kind == kFloat || b.kind == kFloat) {
+		vm.step(MaxIntBits / 256)
+	}
 }
 
 // order is a < b, a <= b, a > b or a >= b; other types fail.
@@ -261,6 +279,7 @@ func order(vm *machine, op string, a, b Value, depth int) bool {
 	case depth > MaxValueDepth:
 		limitError(op, "a value nested more than %d deep", MaxValueDepth)
 	case a.isNumber() && b.isNumber():
+		vm.chargeCompare(a, b)
 		c = compareNumbers(a, b)
 		if c == 2 {
 			return false
@@ -354,6 +373,8 @@ func binary(vm *machine, op string, a, b Value) Value {
 		chargeBig(vm, b)
 		if op == "**" {
 			vm.step(powSteps)
+		} else if (op == "%" || op == "//") && (a.kind == kFloat || b.kind == kFloat) {
+			vm.step(modSteps)
 		}
 		r := arith(op, a, b).withData(a.data || b.data)
 		chargeBig(vm, r)
@@ -400,8 +421,11 @@ func binary(vm *machine, op string, a, b Value) Value {
 	return none
 }
 
-// powSteps is what a power costs at least.
-const powSteps = 1000
+// powSteps is what a power costs at least, and modSteps a remainder of floats.
+const (
+	powSteps = 1000
+	modSteps = 100
+)
 
 // chargeBig counts the work on a long integer, which grows with the square of its
 // length.

@@ -56,10 +56,11 @@ func newParams(spec string) *params {
 }
 
 // bind gives each parameter its argument.
-func bind(_ *machine, fn string, p *params, a args) []Value {
+func bind(vm *machine, fn string, p *params, a args) []Value {
 	if len(a.pos) > len(p.names) {
 		typeError("%s() takes at most %d arguments (%d given)", fn, len(p.names), len(a.pos))
 	}
+	vm.step(len(p.names))
 	vals := make([]Value, len(p.names))
 	copy(vals, a.pos)
 	for i, n := range a.names {

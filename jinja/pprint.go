@@ -36,6 +36,7 @@ func (p *printer) repr(v Value, depth int) string {
 			n += len(parts[i])
 			p.vm.fits(n)
 		}
+		p.vm.charge(n)
 		return open + strings.Join(parts, ", ") + end
 	}
 	switch v.kind {
@@ -55,10 +56,11 @@ func (p *printer) repr(v Value, depth int) string {
 			n += len(parts[i])
 			p.vm.fits(n)
 		}
+		p.vm.charge(n)
 		return "{" + strings.Join(parts, ", ") + "}"
 	}
 	s := toRepr(p.vm, v).s
-	p.vm.charge(len(s))
+	p.vm.scan(len(s))
 	return s
 }
 
@@ -69,6 +71,7 @@ func sortedKeys(vm *machine, d *dict) []int {
 		idx[i] = i
 	}
 	sort.SliceStable(idx, func(i, j int) bool {
+		vm.step(1)
 		a, b := d.keys[idx[i]], d.keys[idx[j]]
 		if a.isNumber() && b.isNumber() || a.kind == kStr && b.kind == kStr {
 			return order(vm, "<", a, b, 0)
@@ -145,6 +148,7 @@ func (p *printer) str(t *text, indent, allowance, level int) {
 	}
 	width := pprintWidth - indent
 	size := func(s string) int { return reprText(newText(s, true)).length() }
+	p.vm.scan(16 * len(t.s))
 	var chunks []string
 	lines := splitLines(p.vm, unsafeText(t), true)
 	for i, l := range lines {

@@ -21,6 +21,7 @@ func toText(vm *machine, v Value) *text {
 		}
 		return newText("False", !v.data)
 	case kInt, kBig:
+		chargeBig(vm, v)
 		return newText(formatInt(v), !v.data)
 	case kFloat:
 		return newText(formatFloat(v.float()), !v.data)
@@ -39,7 +40,7 @@ func toRepr(vm *machine, v Value) *text {
 // appendRepr writes repr(v). The punctuation of a container belongs to the data
 // where the container does.
 func appendRepr(vm *machine, b *builder, v Value, depth int) {
-	vm.step(1)
+	vm.step(2)
 	vm.fits(len(b.buf))
 	if depth > MaxValueDepth {
 		limitError("repr", "a value nested more than %d deep", MaxValueDepth)
@@ -57,7 +58,7 @@ func appendRepr(vm *machine, b *builder, v Value, depth int) {
 	}
 	switch v.kind {
 	case kStr:
-		vm.charge(len(v.text().s))
+		vm.scan(len(v.text().s))
 		if v.text().safe {
 			b.add("Markup(", true)
 			b.addText(reprText(v.text()))
@@ -205,7 +206,7 @@ func escapeHTML(vm *machine, v Value) *text {
 	if t.safe {
 		return t
 	}
-	vm.charge(len(t.s))
+	vm.scan(len(t.s))
 	if !strings.ContainsAny(t.s, "&<>'\"") {
 		return safeText(t)
 	}

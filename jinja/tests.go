@@ -44,9 +44,14 @@ func init() {
 		return v.kind == kFunc || v.kind == kMacro || v.kind == kLoop || v.kind == kJoiner || v.kind == kUndef
 	})
 	one("escaped", func(v Value) bool { return v.kind == kStr && v.text().safe })
-	add("lower", "value", func(vm *machine, a []Value) bool { return isLowerString(toText(vm, a[0]).s) })
-	add("upper", "value", func(vm *machine, a []Value) bool { return isUpperString(toText(vm, a[0]).s) })
-	add("sameas", "value, other", func(_ *machine, a []Value) bool { return same(a[0], a[1]) })
+	add("lower", "value", func(vm *machine, a []Value) bool { return isLowerString(vm.scanned(a[0])) })
+	add("upper", "value", func(vm *machine, a []Value) bool { return isUpperString(vm.scanned(a[0])) })
+	add("sameas", "value, other", func(vm *machine, a []Value) bool {
+		if a[0].kind == kStr && a[1].kind == kStr {
+			vm.charge(min(len(a[0].text().s), len(a[1].text().s)))
+		}
+		return same(a[0], a[1])
+	})
 	add("in", "value, seq", func(vm *machine, a []Value) bool { return contains(vm, a[1], a[0]) })
 	add("filter", "value", func(vm *machine, a []Value) bool {
 		return mustHash(vm.key(a[0])).k == kStr && filters[a[0].text().s] != nil
@@ -63,6 +68,13 @@ func init() {
 			add(n, "a, b, /", func(vm *machine, a []Value) bool { return compare(vm, op, a[0], a[1]) })
 		}
 	}
+}
+
+// scanned is the text of a value, whose characters are about to be gone through.
+func (vm *machine) scanned(v Value) string {
+	s := toText(vm, v).s
+	vm.scan(len(s))
+	return s
 }
 
 // withFirst puts a value before the positional arguments.

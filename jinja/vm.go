@@ -133,10 +133,18 @@ const (
 	pollSteps = 4096
 	// stepBytes is how many bytes of text cost one step.
 	stepBytes = 16
+	// scanBytes is how many bytes of text cost one step where each character is
+	// looked up in a table or rewritten.
+	scanBytes = 2
 	// itemSteps and keySteps are the steps of an item of a new list and of a key
 	// of a copied dict, which cost memory and hashing.
 	itemSteps = 2
-	keySteps  = 8
+	keySteps  = 12
+	// textSteps is the steps of a part that a string is split into, which has a
+	// header of its own.
+	textSteps = 5
+	// callSteps is the steps of a call or of starting a loop.
+	callSteps = 8
 )
 
 func (vm *machine) step(n int) {
@@ -165,6 +173,9 @@ func (vm *machine) poll() {
 // charge counts the work on n bytes of text.
 func (vm *machine) charge(n int) { vm.step(n/stepBytes + 1) }
 
+// scan counts the work on n bytes of text that are gone through by character.
+func (vm *machine) scan(n int) { vm.step(n/scanBytes + 1) }
+
 // fits refuses a text longer than the limit, before it is made.
 func (vm *machine) fits(n int) {
 	if n > vm.limits.TextBytes {
@@ -189,7 +200,7 @@ func (vm *machine) room(n int) {
 
 // grow checks and charges one more item in a container of n.
 func (vm *machine) grow(n int) {
-	vm.step(1)
+	vm.step(itemSteps)
 	if n >= vm.limits.Items {
 		limitError("items", "more than %d in one value", vm.limits.Items)
 	}
@@ -260,6 +271,7 @@ func (f *frame) set(r slotRef, v Value) {
 
 // enter gives the variables of a scope their first values.
 func (vm *machine) enter(f *frame, s *scope) {
+	vm.step(2 * len(s.loads))
 	for i := range s.loads {
 		switch l := &s.loads[i]; l.kind {
 		case loadResolve:
