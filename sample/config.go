@@ -3,6 +3,7 @@ package sample
 import (
 	"fmt"
 	"math"
+	"strconv"
 )
 
 // Limits of a Config. Values outside are refused, never clamped.
@@ -153,8 +154,11 @@ func (k knob) allowed() string {
 	case k.openLo:
 		return fmt.Sprintf("above %g, at most %g", k.lo, k.hi)
 	}
-	return fmt.Sprintf("%g to %g", k.lo, k.hi)
+	return number(k.lo) + " to " + number(k.hi)
 }
+
+// number is a bound as people write it, without an exponent.
+func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // maxKnob bounds knobs that have no natural upper end: far beyond use, and
 // small enough that float32 arithmetic on logits stays finite.
