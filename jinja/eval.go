@@ -134,6 +134,7 @@ func (x *concatE) eval(vm *machine, f *frame) Value {
 func join(vm *machine, sep *text, vals []Value) *text {
 	var b builder
 	for i, v := range vals {
+		vm.step(valueSteps)
 		t := toText(vm, v)
 		vm.fits(len(b.buf) + len(t.s) + len(sep.s))
 		vm.charge(len(t.s) + len(sep.s))

@@ -187,6 +187,7 @@ func (vm *machine) chargeNumber(v Value) {
 	chargeBig(vm, v)
 	if v.kind == kStr {
 		n := len(v.text().s)
+		vm.step(2 * floatSteps)
 		vm.scan(4 * n)
 		words := min(n, MaxIntBits) / 16
 		vm.step(words * words / 64)
@@ -219,7 +220,7 @@ func toInt(v, def, base Value) Value {
 }
 
 // roundSteps is what rounding costs at least: it makes a power of ten.
-const roundSteps = 60
+const roundSteps = 100
 
 func round(vm *machine, v, precision, method Value) Value {
 	m := ""

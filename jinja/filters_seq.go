@@ -44,7 +44,7 @@ func attrPart(s string) Value {
 
 func (g *getter) get(vm *machine, v Value) Value {
 	for _, p := range g.parts {
-		vm.step(1)
+		vm.step(valueSteps)
 		v = getItem(vm, v, p)
 		if v.kind == kUndef && g.def.kind != kNone {
 			v = g.def
@@ -296,7 +296,7 @@ func lazy(v Value, ifTrue bool, f func(vm *machine, v Value) (Value, bool)) Valu
 			}
 		}
 		for {
-			vm.step(1)
+			vm.step(valueSteps)
 			x := src.next(vm)
 			if x.missing() {
 				return x
@@ -317,6 +317,7 @@ func batch(_ *machine, a []Value) Value {
 			src = iterate(vm, v)
 		}
 		for {
+			vm.step(valueSteps)
 			x := src.next(vm)
 			if x.missing() {
 				break

@@ -18,7 +18,7 @@ func init() {
 	text("capitalize", capitalize)
 	addFilter("title", "s", func(vm *machine, a []Value) Value {
 		t := toText(vm, a[0])
-		vm.scan(4 * len(t.s)) // each word is a text of its own
+		vm.scan(6 * len(t.s)) // each word is a text of its own
 		return vm.made(titleFilter(t))
 	})
 	addFilter("string", "object, /", func(vm *machine, a []Value) Value { return strVal(toText(vm, a[0])) })

@@ -63,6 +63,7 @@ func (f *braces) format(t *text, depth int) *text {
 			break
 		}
 		j += i
+		f.vm.step(valueSteps)
 		if j+1 < len(s) && s[j+1] == s[j] {
 			b.addSub(t, i, j+1)
 			i = j + 2

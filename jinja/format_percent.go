@@ -23,6 +23,7 @@ func percent(vm *machine, t *text, v Value) Value {
 			p.b.addSub(t, i, len(s))
 			break
 		}
+		vm.step(valueSteps)
 		p.b.addSub(t, i, i+j)
 		i = p.conversion(i + j + 1)
 		vm.fits(len(p.b.buf))

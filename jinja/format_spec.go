@@ -349,7 +349,7 @@ func runeOf(v Value) rune {
 }
 
 // floatSteps is what the digits of a float cost at least.
-const floatSteps = 30
+const floatSteps = 50
 
 func formatFloatSpec(vm *machine, v Value, sp *formatSpec, mine bool) *text {
 	mine = mine && !v.data

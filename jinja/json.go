@@ -114,7 +114,7 @@ type jsonStyle struct {
 // encodeJSON writes v as Python's json.dumps does. What comes of the data
 // belongs to it, the punctuation of a container too.
 func encodeJSON(vm *machine, b *builder, v Value, st *jsonStyle, depth int) {
-	vm.step(1)
+	vm.step(valueSteps)
 	vm.fits(len(b.buf))
 	if depth > MaxValueDepth {
 		limitError("tojson", "a value nested more than %d deep", MaxValueDepth)

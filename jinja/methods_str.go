@@ -137,6 +137,7 @@ func pad(vm *machine, t, fill *text, left, right int) Value {
 		vm.fits(1 << 62)
 	}
 	vm.fits(len(t.s) + (left+right)*len(fill.s))
+	vm.charge(2 * (len(t.s) + (left+right)*len(fill.s)))
 	var b builder
 	b.addText(fill.repeat(left))
 	b.addText(t)

@@ -423,7 +423,7 @@ func binary(vm *machine, op string, a, b Value) Value {
 
 // powSteps is what a power costs at least, and modSteps a remainder of floats.
 const (
-	powSteps = 1000
+	powSteps = 1500
 	modSteps = 100
 )
 

@@ -40,7 +40,7 @@ func toRepr(vm *machine, v Value) *text {
 // appendRepr writes repr(v). The punctuation of a container belongs to the data
 // where the container does.
 func appendRepr(vm *machine, b *builder, v Value, depth int) {
-	vm.step(2)
+	vm.step(valueSteps)
 	vm.fits(len(b.buf))
 	if depth > MaxValueDepth {
 		limitError("repr", "a value nested more than %d deep", MaxValueDepth)

@@ -145,6 +145,9 @@ const (
 	textSteps = 5
 	// callSteps is the steps of a call or of starting a loop.
 	callSteps = 8
+	// valueSteps is the steps of writing one value as text or of reading one
+	// attribute of an item.
+	valueSteps = 4
 )
 
 func (vm *machine) step(n int) {
