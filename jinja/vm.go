@@ -142,7 +142,7 @@ const (
 	keySteps  = 12
 	// textSteps is the steps of a part that a string is split into, which has a
 	// header of its own.
-	textSteps = 5
+	textSteps = 6
 	// callSteps is the steps of a call or of starting a loop.
 	callSteps = 8
 	// valueSteps is the steps of writing one value as text or of reading one
