@@ -195,9 +195,9 @@ func TestInterruptAmongKeys(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "talk.json")
 	x := startTerminal(t, t.TempDir(), "--cnv", "tiny", "--greedy", "-n", "-1", "--ignore-eos", "--session", path)
 	x.prompt()
-	for _, keys := range []string{"lost" + ctrlC, "lost" + ctrlC + "def", "\x1b" + ctrlC, "lost\r" + ctrlC, pasteFrom + "lost" + ctrlC} {
+	for _, keys := range []string{"lost" + ctrlC, "lost" + ctrlC + "def", "\x1b" + ctrlC, "sent\r" + ctrlC, pasteFrom + "lost" + ctrlC} {
 		x.send(keys)
-		x.stopped("Ctrl-D or /exit")
+		x.stopped("[stopped]", "Ctrl-D or /exit") // a message that was sent already is answered for a moment
 		x.prompt()
 		time.Sleep(20 * time.Millisecond) // keys after the last Ctrl-C may have come before it was acted on, or not
 		x.send(ctrlC)
