@@ -26,6 +26,7 @@ type editor struct {
 
 	fresh   bool        // the library has just changed the terminal's settings
 	stopped atomic.Bool // there is an interrupt to act on
+	fed     bool        // the library was given the key for one and has not acted on it
 }
 
 // giveUp is Ctrl-C, the key that makes the library give up a line.
@@ -57,12 +58,18 @@ func (e *editor) prompt() string {
 		interruptKey(os.Stdin)
 	}
 	if e.stopped.Swap(false) {
-		for _, empty := e.shell.Keys.Pop(); !empty; {
-			_, empty = e.shell.Keys.Pop()
-		}
+		e.clear()
 		e.shell.Keys.Feed(true, giveUp)
+		e.fed = true
 	}
 	return "> "
+}
+
+// clear drops the keys that nobody has acted on.
+func (e *editor) clear() {
+	for _, empty := e.shell.Keys.Pop(); !empty; {
+		_, empty = e.shell.Keys.Pop()
+	}
 }
 
 func (e *editor) interrupt() {
@@ -98,9 +105,15 @@ func (e *editor) read(ctx context.Context) (string, error) {
 	case <-ctx.Done():
 		return "", ctx.Err()
 	case l := <-got:
+		fed := e.fed
+		e.fed = false
 		if errors.Is(l.err, readline.ErrInterrupt) {
 			e.out.note("(Ctrl-D or /exit ends the conversation)")
 			return "", nil
+		}
+		if fed { // the message had been sent when the key came
+			e.clear()
+			e.stopped.Store(true)
 		}
 		text := strings.ReplaceAll(l.text, "\\\n", "\n")
 		if e.multiline {
