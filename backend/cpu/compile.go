@@ -139,13 +139,13 @@ func (c *compiler) node(i int) error {
 	case graph.MultiMatMul:
 		return c.matmul(n.In[0], in[0], op.Ws[:op.N], out)
 	case graph.GateUp:
-		return c.gateUp(n.In[0], in[0], op, graph.Value{Node: i}, out[0])
+		return c.gateUp(n.In[0], in[0], op, out[0])
 	case graph.StoreKV:
 		return c.storeKV(op, in[0], in[1])
 	case graph.QKVStore:
 		return c.qkvStore(op, in, out[0])
 	case graph.Attention:
-		return c.attention(op, in[0], graph.Value{Node: i}, out[0])
+		return c.attention(op, in[0], out[0])
 	case graph.Rows:
 		c.gather(in[0], out[0])
 		return nil

@@ -111,7 +111,6 @@ func (c *compiler) rowsAs(op string, n int, f func(row int), views ...view) {
 // A directSlot holds a value that its producer stores as activations, so that it never exists as rows.
 type directSlot struct {
 	actsSlot
-	kind simd.ActsKind
 	last int // the node that reads the value last
 }
 
@@ -149,16 +148,15 @@ func (d *Device) feeds(g *graph.Graph, i int) (kind simd.ActsKind, last int, ok 
 	return simd.ActsKind(max(found, 0)), last, found >= 0
 }
 
-// store returns the activations in which the producer of a value, node c.at, is to store its rows x, in parts of at least
-// the given number of features; nil if it has to write rows.
-func (c *compiler) store(v graph.Value, x view, part int) *simd.Acts {
+// store returns the activations in which the node under way is to store its result, the rows x, in parts of at least the
+// given number of features; nil if it has to write rows.
+func (c *compiler) store(x view, part int) *simd.Acts {
 	kind, last, ok := c.d.feeds(c.g, c.at)
 	if !ok || c.direct.last >= c.at || part%kind.Inputs() != 0 {
 		return nil
 	}
-	acts := c.lay(kind, x, c.direct.mem)
-	c.direct.value, c.direct.kind, c.direct.last, c.direct.acts = v, kind, last, acts
-	return acts
+	c.direct.value, c.direct.last, c.direct.acts = graph.Value{Node: c.at}, last, c.lay(kind, x, c.direct.mem)
+	return c.direct.acts
 }
 
 // lay makes activations for the rows of x in memory.
@@ -171,7 +169,7 @@ func (c *compiler) lay(kind simd.ActsKind, x view, mem []byte) *simd.Acts {
 // input makes the activations of a kind hold a value, unless they do already: as row work, or, for a few tokens that
 // share cache lines, part by part.
 func (c *compiler) input(v graph.Value, x view, kind int) *actsSlot {
-	if c.direct.value == v && int(c.direct.kind) == kind {
+	if c.direct.value == v && int(c.direct.acts.Kind) == kind {
 		return &c.direct.actsSlot
 	}
 	slot := &c.acts[kind]

@@ -120,7 +120,7 @@ type attnWorker struct {
 	parts   []simd.AttnPart
 }
 
-func (c *compiler) attention(op graph.Attention, q view, result graph.Value, out view) error {
+func (c *compiler) attention(op graph.Attention, q, out view) error {
 	layer, err := c.layer(op.Layer, op.KVHeads*op.HeadDim)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (c *compiler) attention(op graph.Attention, q view, result graph.Value, out
 	c.d.share(s, q.n, cells)
 	c.flush()
 	if q.n == 1 || q.n > streamTokens { // else tasks would share cache lines of the activations
-		s.next = c.store(result, out, op.Heads/op.KVHeads*op.HeadDim)
+		s.next = c.store(out, op.Heads/op.KVHeads*op.HeadDim)
 	}
 	c.emit(s, c.op)
 	return nil

@@ -54,9 +54,9 @@ func (s *matStep) multiply(w *simd.Weight, dst []float32, pitch, from, to int) {
 }
 
 // The sizes of tasks. Products of many tokens expand expandPanels panels together, so that fewer would waste some of it;
-// those of few tokens stream panels, and each stream should be long enough to be worth starting: twice as long for one token,
-// which waits for memory alone. No task takes more than
-// maxPanels, so that a worker that is held up does not hold up the others for long.
+// those of few tokens stream panels, and each stream should be long enough to be worth starting: twice as long for one
+// token, which waits for memory alone. No task takes more than maxPanels, so that a worker that is held up does not hold
+// up the others for long.
 const (
 	expandPanels = 8
 	streamTokens = 64
@@ -170,7 +170,7 @@ func (s *gateStep) Do(w *team.Worker, task int) {
 }
 
 // gateUp compiles a fused feed-forward half. Weights that want their input in different forms run as two products.
-func (c *compiler) gateUp(v graph.Value, x view, op graph.GateUp, result graph.Value, out view) error {
+func (c *compiler) gateUp(v graph.Value, x view, op graph.GateUp, out view) error {
 	if c.d.kind(op.Gate) != c.d.kind(op.Up) {
 		return fmt.Errorf("%w: gate %s of type %s and up %s of type %s take their input in different forms; MINFER_NO_FUSE_FFN=1 runs them apart",
 			backend.ErrUnsupported, op.Gate.Name, op.Gate.Type, op.Up.Name, op.Up.Type)
@@ -192,7 +192,7 @@ func (c *compiler) gateUp(v graph.Value, x view, op graph.GateUp, result graph.V
 	if s.chunk > 1 {
 		s.chunk &^= 1 // whole records of activations
 	}
-	s.next = c.store(result, out, s.chunk*simd.PanelRows)
+	s.next = c.store(out, s.chunk*simd.PanelRows)
 	s.tasks = (panels + s.chunk - 1) / s.chunk
 	for from := 0; from < panels; from += s.chunk {
 		to := min(from+s.chunk, panels)

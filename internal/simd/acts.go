@@ -114,8 +114,9 @@ func (k ActsKind) Inputs() int {
 // group share cache lines, so few tokens are better stored part by part, see SetPart.
 func (m *Mat) SetRow(a *Acts, token int, x []float32) { m.SetPart(a, token, 0, x[:a.Cols]) }
 
-// SetPart stores the activations x of one token that begin at input at, a multiple of Kind.Inputs(); so is the length of x, unless x is the last part. The parts of a token must cover it; different parts and
-// tokens may be stored concurrently. What is stored does not depend on the partition.
+// SetPart stores the activations x of one token that begin at input at, a multiple of Kind.Inputs(); so is the length of
+// x, unless x is the last part. The parts of a token must cover it; different parts and tokens may be stored concurrently.
+// What is stored does not depend on the partition.
 func (m *Mat) SetPart(a *Acts, token, at int, x []float32) {
 	inputs, end := a.Kind.Inputs(), at+len(x)
 	from, to := at/inputs, end/inputs
