@@ -3,8 +3,6 @@ package grammar
 import (
 	"encoding/json"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,28 +10,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 )
-
-// readGroups returns the groups of files like those of testdata/suite.
-func readGroups(t *testing.T, pattern string) []suiteCase {
-	t.Helper()
-	files, err := filepath.Glob(pattern)
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%s: %d files, %v", pattern, len(files), err)
-	}
-	var all []suiteCase
-	for _, file := range files {
-		src, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var groups []suiteCase
-		if err := json.Unmarshal(src, &groups); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		all = append(all, groups...)
-	}
-	return all
-}
 
 // TestRealSchemas: schemas as programs and libraries write them for structured output and tools decide as they should.
 func TestRealSchemas(t *testing.T) {

@@ -1,11 +1,8 @@
 package grammar
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -100,37 +97,23 @@ func TestPrintHugeObject(t *testing.T) {
 
 // TestPrintSuite: the printed grammar of every supported schema of the suite decides as the schema does.
 func TestPrintSuite(t *testing.T) {
-	files, err := filepath.Glob("testdata/suite/*.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	checked := 0
-	for _, file := range files {
-		src, err := os.ReadFile(file)
+	for _, group := range readGroups(t, "testdata/suite/*.json") {
+		g, err := FromJSONSchema(group.Schema)
 		if err != nil {
-			t.Fatal(err)
+			continue
 		}
-		var groups []suiteCase
-		if err := json.Unmarshal(src, &groups); err != nil {
-			t.Fatal(err)
+		text := g.GBNF()
+		p, err := ParseGBNF(text)
+		if err != nil {
+			t.Errorf("%s: %s: the printed grammar does not parse: %v\n%.3000s", group.file, group.Description, err, text)
+			continue
 		}
-		for _, group := range groups {
-			g, err := FromJSONSchema(group.Schema)
-			if err != nil {
-				continue
-			}
-			text := g.GBNF()
-			p, err := ParseGBNF(text)
-			if err != nil {
-				t.Errorf("%s: %s: the printed grammar does not parse: %v\n%.3000s", file, group.Description, err, text)
-				continue
-			}
-			for _, test := range group.Tests {
-				for _, data := range orders(t, test.Data) {
-					checked++
-					if got, want := p.Match(data), generates(g, data); got != want {
-						t.Errorf("%s: %s: %s: printed %v, schema %v\n%s\n%.3000s", file, group.Description, data, got, want, group.Schema, text)
-					}
+		for _, test := range group.Tests {
+			for _, data := range orders(t, test.Data) {
+				checked++
+				if got, want := p.Match(data), generates(g, data); got != want {
+					t.Errorf("%s: %s: %s: printed %v, schema %v\n%s\n%.3000s", group.file, group.Description, data, got, want, group.Schema, text)
 				}
 			}
 		}

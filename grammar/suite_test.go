@@ -21,6 +21,33 @@ type suiteCase struct {
 		Data        json.RawMessage
 		Valid       bool
 	}
+
+	file string // where it was read from
+}
+
+// readGroups returns the groups of files like those of testdata/suite.
+func readGroups(t *testing.T, pattern string) []suiteCase {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+	}
+	var all []suiteCase
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var groups []suiteCase
+		if err := json.Unmarshal(src, &groups); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for i := range groups {
+			groups[i].file = file
+		}
+		all = append(all, groups...)
+	}
+	return all
 }
 
 // orders returns texts of a JSON value: compact with the members of its objects in several orders (as
@@ -186,16 +213,8 @@ func TestSuite(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range append(files, more...) {
-		src, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var groups []suiteCase
-		if err := json.Unmarshal(src, &groups); err != nil {
-			t.Fatal(err)
-		}
 		count := [2]int{}
-		for _, group := range groups {
+		for _, group := range readGroups(t, file) {
 			if runGroup(t, filepath.Base(file), group) {
 				count[0]++
 			} else {
