@@ -43,12 +43,8 @@ func matchSpark25(s string) int {
 	if n := deepSeekWord(s); n > 0 {
 		return n
 	}
-	i := 0
-	if s[0] == ' ' {
-		i = 1
-	}
-	if end := skip(s, i, cP|cS); end > i {
-		return end
+	if n := deepSeekPunct(s); n > 0 {
+		return n
 	}
 	if n := matchLineEnd(s); n > 0 {
 		return n

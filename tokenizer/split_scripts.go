@@ -114,14 +114,22 @@ func matchDeepSeek3(s string) int {
 	if n := deepSeekWord(s); n > 0 {
 		return n
 	}
+	if n := deepSeekPunct(s); n > 0 {
+		return newlines.skip(s, n)
+	}
+	return linesOrSpaces(s)
+}
+
+// deepSeekPunct is the part of matchDeepSeek3 that matches punctuation, without the line ends behind it.
+func deepSeekPunct(s string) int {
 	i := 0
 	if s[0] == ' ' {
 		i = 1
 	}
 	if end := skip(s, i, cP|cS); end > i {
-		return newlines.skip(s, end)
+		return end
 	}
-	return linesOrSpaces(s)
+	return 0
 }
 
 // deepSeekWord is the part of matchDeepSeek3 that matches words.
